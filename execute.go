@@ -1,0 +1,550 @@
+package wetink
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wetink/wetink/internal/crashpoint"
+)
+
+// This file is the only place that writes outside.
+
+// writable refuses when the switch is off. It burns nothing.
+func (e *Engine) writable(ctx context.Context) error {
+	m, err := e.Mode(ctx)
+	if err != nil {
+		return err
+	}
+	if m != ModeGuarded {
+		return fmt.Errorf("%w (mode %s): run `wetink mode guarded` to turn them on; nothing was used up", ErrOff, m)
+	}
+	return nil
+}
+
+// holds returns the target of t, if this process holds it and would do today what was previewed: same
+// account, same mapping, same ledger.
+func (e *Engine) holds(ctx context.Context, t Terms) (Target, error) {
+	if t.Ledger != e.ledger.ID() {
+		return nil, fmt.Errorf("%w: preview it again", ErrRestored)
+	}
+	target, ok := e.targets[t.Target]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", t.Target, ErrNoTarget)
+	}
+	acct, version, err := target.Account(ctx)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("ask %s for the account: %w", t.Target, err)
+	case acct != t.Account:
+		return nil, fmt.Errorf("%w: it was previewed for %s", ErrAccount, t.Account)
+	case version != t.Version:
+		return nil, fmt.Errorf("%w: preview it again", ErrVersion)
+	}
+	return target, nil
+}
+
+// claim takes the exclusive right to send and executes.
+//
+// Order of effects: write mode, account and mapping, policy asked again, every stored approval verified
+// again from its bytes, all before the claim, so that a refusal burns nothing → one Advance (what comes
+// before, the approval, the claim; clock, cap and switch are decided in it; durable before anything is sent)
+// → send. A context that ends after the claim ends nothing.
+func (e *Engine) claim(ctx context.Context, c Change, ev *Evidence, list ...Move) (Change, Ticket, error) {
+	refuse := func(err error) (Change, Ticket, error) {
+		return c, Ticket{}, fmt.Errorf("claim %s: %w", c.ID, err)
+	}
+	t, err := c.Terms()
+	if err != nil {
+		return refuse(err)
+	}
+	if err := e.writable(ctx); err != nil {
+		return refuse(err)
+	}
+	target, err := e.holds(ctx, t)
+	if err != nil {
+		return refuse(err)
+	}
+	d, err := e.opt.Policy.Decide(ctx, t, c.Before)
+	if err != nil {
+		return refuse(fmt.Errorf("ask the policy: %w", err))
+	}
+	if d.Deny != "" {
+		return refuse(fmt.Errorf("%w: %s", ErrDenied, d.Deny))
+	}
+	approvals := make([]Approval, 0, len(c.Approvals)+1)
+	for _, a := range c.Approvals {
+		again, err := e.verify(ctx, c, t, a.Evidence)
+		if err != nil {
+			return refuse(err)
+		}
+		approvals = append(approvals, again)
+	}
+	ordered := c.ordered()
+	row := c // as it will be when the moves so far are done
+	if c.Status == Pending {
+		if ev == nil && t.Require.Level == Auto {
+			ev = &Evidence{Kind: EvidencePolicy, Digest: c.Statement.Digest()}
+		}
+		if ev == nil {
+			return refuse(ErrNotApproved)
+		}
+		m, err := e.approval(ctx, c, t, *ev)
+		if err != nil {
+			return refuse(err)
+		}
+		list, approvals = append(list, m), append(approvals, *m.Approval)
+		row.Rev, row.Status = c.Rev+1, m.To
+	}
+	required := Stricter(t.Require, d.Require)
+	if ordered {
+		required = t.Require // what was ordered was approved with the parent
+	}
+	if row.Status == Approved && !required.Met(t, approvals) {
+		return refuse(fmt.Errorf("%w: the policy asks for level %s and %d person(s) now; preview it again", ErrLevel, required.Level, max(required.People, 1)))
+	}
+	now, err := e.ledger.Now(ctx)
+	if err != nil {
+		return refuse(err)
+	}
+	if row.Status == Pending || t.NotBefore.After(now) { // one more person has to say yes, or it starts later
+		if len(list) == 0 {
+			return refuse(ErrEarly)
+		}
+		if _, err := e.ledger.Advance(ctx, list...); err != nil {
+			return refuse(e.late(ctx, c, err))
+		}
+		c, err := e.ledger.Get(ctx, c.Tenant, c.ID)
+		return c, Ticket{}, err
+	}
+	s := &sender{e: e, target: target, terms: t, id: c.ID, tenant: c.Tenant,
+		claim: Claim{ID: rand.Text(), Owner: e.opt.Owner, Lease: now.Add(e.opt.Lease)}}
+	m := e.move(row, Applying, KindClaimed)
+	m.After, m.Before, m.Due = t.NotBefore, t.StartBy, s.claim.Lease
+	m.Claim, m.Cap, m.Day = &s.claim, d.Cap, d.Day
+	if m.Day == "" {
+		m.Day = now.Format(time.DateOnly)
+	}
+	m.Event.Facts = map[string]string{"claim": s.claim.ID}
+	for _, a := range approvals {
+		m.Event.Level = max(m.Event.Level, a.Level)
+	}
+
+	ctx = context.WithoutCancel(ctx)
+	crashpoint.Here(crashpoint.BeforeClaim)
+	s.renewed()
+	if _, err = e.ledger.Advance(ctx, append(list, m)...); err != nil {
+		err = e.late(ctx, c, err)
+		if refused(err) {
+			return refuse(err)
+		}
+		// Nobody knows whether the claim was committed. Our own random id in the row tells.
+		got, again := e.ledger.Get(ctx, c.Tenant, c.ID)
+		if again != nil || got.Claim.ID != s.claim.ID {
+			return refuse(errors.Join(err, again))
+		}
+	}
+	crashpoint.Here(crashpoint.AfterClaim)
+	return s.run(ctx)
+}
+
+// refused reports an error after which nothing was written.
+func refused(err error) bool {
+	for _, r := range []error{ErrConflict, ErrLate, ErrEarly, ErrCapped, ErrOff, ErrNotFound, ErrExpired} {
+		if errors.Is(err, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// late writes the expiry that a refusal by the clock found.
+func (e *Engine) late(ctx context.Context, c Change, err error) error {
+	if !errors.Is(err, ErrLate) {
+		return err
+	}
+	e.expire(ctx, c)
+	return fmt.Errorf("%w: make a fresh preview", ErrExpired)
+}
+
+// expire ends a Change whose time is over; losing a race is fine.
+func (e *Engine) expire(ctx context.Context, c Change) {
+	m := e.move(c, Expired, KindExpired)
+	m.After, m.Why = c.Due, "nobody approved and started it in time"
+	if _, err := e.ledger.Advance(ctx, m); err != nil && !refused(err) {
+		e.opt.Log.WarnContext(ctx, "expire", "change", c.ID, "err", err)
+	}
+}
+
+// sender holds a claim. What it knows of each Op it keeps in memory until it is durable.
+type sender struct {
+	e      *Engine
+	target Target
+	terms  Terms
+	tenant Tenant
+	id     ChangeID
+	claim  Claim
+	until  time.Time // this process stops sending then, well before the lease is over
+}
+
+func (s *sender) renewed() { s.until = time.Now().Add(s.e.opt.Lease * 2 / 3) }
+
+// within bounds one call outside by the time that the claim is surely ours.
+func (s *sender) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, s.until)
+}
+
+// run observes, sends, reads back and settles.
+func (s *sender) run(ctx context.Context) (Change, Ticket, error) {
+	stale, err := s.stale(ctx)
+	if err != nil {
+		return s.settle(ctx, nil, "nothing was sent: "+err.Error())
+	}
+	if stale != nil {
+		return s.settle(ctx, stale, "nothing was sent: it changed since the preview")
+	}
+	steps, why := s.send(ctx)
+	steps = s.readBack(ctx, steps)
+	return s.settle(ctx, steps, why)
+}
+
+// stale reads every object before the first send and returns a step for each that is not as it was seen.
+func (s *sender) stale(ctx context.Context) ([]Step, error) {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	var out []Step
+	for i, op := range s.terms.Ops {
+		now, err := s.target.Observe(ctx, s.terms.Account, op)
+		if err != nil {
+			return nil, fmt.Errorf("read %s again: %w", op.Object, err)
+		}
+		if now.Digest() != op.Before {
+			out = append(out, Step{Op: i, Outcome: NoEffect, How: "observed before sending",
+				Why: "changed since the preview", Receipt: Receipt{Object: op.Object, After: now}})
+		}
+	}
+	return out, nil
+}
+
+// send executes Op after Op, each recorded before the next is sent. It stops at the first that did not
+// surely take effect, when the switch is off, and when the claim is no longer surely ours.
+func (s *sender) send(ctx context.Context) (steps []Step, why string) {
+	for i, op := range s.terms.Ops {
+		if err := s.e.writable(ctx); err != nil {
+			return steps, "writes were turned off after " + strconv.Itoa(i) + " of " + strconv.Itoa(len(s.terms.Ops))
+		}
+		if !time.Now().Before(s.until) {
+			return steps, "this process was too slow and gave up its claim"
+		}
+		step := s.execute(ctx, i, op)
+		steps = append(steps, step)
+		crashpoint.Here(crashpoint.BeforeStep)
+		if err := s.record(ctx, step); err != nil {
+			s.e.opt.Log.ErrorContext(ctx, "a step could not be recorded; nothing more is sent", "change", s.id, "op", i, "err", err)
+			return steps, "a step could not be recorded"
+		}
+		crashpoint.Here(crashpoint.AfterStep)
+		if step.Outcome != TookEffect {
+			return steps, step.Why
+		}
+	}
+	return steps, ""
+}
+
+func (s *sender) execute(ctx context.Context, i int, op Op) Step {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	crashpoint.Here(crashpoint.BeforeSend)
+	r, err := s.target.Execute(ctx, s.terms.Account, op, verifiedBlobs{s.e.opt.Blobs})
+	crashpoint.Here(crashpoint.AfterSend)
+	if r.Object == "" {
+		r.Object = op.Object
+	}
+	step := Step{Op: i, Outcome: TookEffect, How: "answer", Receipt: r}
+	switch {
+	case errors.Is(err, ErrNotApplied):
+		step.Outcome, step.Why = NoEffect, err.Error()
+	case err != nil:
+		step.Outcome, step.Why = Unknown, "the answer was lost: "+err.Error()
+	}
+	return step
+}
+
+// record makes a step durable and renews the lease. It is never refused for good: what happened, happened.
+func (s *sender) record(ctx context.Context, step Step) error {
+	return s.persist(ctx, func(c Change) []Move {
+		m := s.e.stepMove(c, step)
+		switch c.Status {
+		case Applying:
+			m.To = Applying
+			now, err := s.e.ledger.Now(ctx)
+			if err != nil {
+				return nil
+			}
+			lease := s.claim
+			lease.Lease = now.Add(s.e.opt.Lease)
+			m.Claim, m.Due = &lease, lease.Lease
+		case InDoubt, Failed, Applied, Partial: // the lease was lost meanwhile: a late answer of the same claim
+			if c.Status != InDoubt && !contradicts(c, step) {
+				return nil
+			}
+			m.To, m.Step.How, m.Event.Facts["how"] = InDoubt, "late answer", "late answer"
+		case Pending, Approved, Expired, Rejected, Superseded: // never after a claim
+			return nil
+		}
+		return []Move{m}
+	})
+}
+
+// contradicts reports whether what happened is not what c has recorded.
+func contradicts(c Change, steps ...Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool {
+		old, ok := c.StepOf(s.Op)
+		return ok && old.Outcome != s.Outcome || !ok && s.Outcome != NoEffect
+	})
+}
+
+// stepMove starts the Move that adds a step.
+func (e *Engine) stepMove(c Change, step Step) Move {
+	m := e.move(c, InDoubt, KindStep)
+	m.Step, m.Due, m.Why = &step, c.Due, c.Why
+	m.Event.Facts = map[string]string{"op": strconv.Itoa(step.Op), "outcome": string(step.Outcome), "how": step.How}
+	return m
+}
+
+var recordDelays = []time.Duration{0, 10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, time.Second}
+
+// persist advances the row by what decide makes of it, until it is durable or decide wants nothing.
+// Deciding afresh on each try makes it safe after a lost commit: what is there is not added again.
+func (s *sender) persist(ctx context.Context, decide func(Change) []Move) error {
+	var err error
+	for _, d := range recordDelays {
+		if d > 0 {
+			time.Sleep(d)
+		}
+		var c Change
+		if c, err = s.e.ledger.Get(ctx, s.tenant, s.id); err != nil {
+			continue
+		}
+		if c.Claim.ID != s.claim.ID {
+			return fmt.Errorf("%w: %s carries another claim", ErrTampered, s.id)
+		}
+		list := decide(c)
+		if len(list) == 0 {
+			return nil
+		}
+		s.renewed()
+		if _, err = s.e.ledger.Advance(ctx, list...); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+var readBackDelays = []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 1500 * time.Millisecond}
+
+// readBack judges what is there now. It reads again for a while when the old state is seen, because the
+// outside system may answer reads from an older copy.
+func (s *sender) readBack(ctx context.Context, steps []Step) []Step {
+	judge, ok := s.target.(Judge)
+	if !ok {
+		return steps
+	}
+	c, err := s.e.ledger.Get(ctx, s.tenant, s.id)
+	if err != nil {
+		return steps
+	}
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	for i, step := range steps {
+		if step.Outcome == TookEffect {
+			steps[i] = s.readBackOne(ctx, judge, c, step)
+		}
+	}
+	return steps
+}
+
+func (s *sender) readBackOne(ctx context.Context, judge Judge, c Change, step Step) Step {
+	op := afterOp(s.terms.Ops[step.Op], step)
+	var verdict Verdict
+	var why string
+	var now Snapshot
+	var err error
+	for _, d := range readBackDelays {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		}
+		if now, err = s.target.Observe(ctx, s.terms.Account, op); err != nil {
+			continue
+		}
+		if verdict, why = judge.Judge(op, c.Before[step.Op], now); verdict != Untouched {
+			break
+		}
+	}
+	step.How = "read back"
+	switch {
+	case err != nil:
+		step.Outcome, step.Why = Unknown, "it was answered, but could not be read back: "+err.Error()
+		return step
+	case verdict == Otherwise:
+		step.Outcome, step.Why = Differs, "read back otherwise: "+why
+	case verdict == Foreign:
+		step.Outcome, step.Why = Differs, "somebody else changed it at the same time: "+why
+	case verdict == Untouched:
+		step.Outcome, step.Why = Unknown, "it was answered as done, but the old state is read back"
+		return step
+	}
+	step.Receipt.After = now
+	return step
+}
+
+// settle records the end state, and the clean-up that the Terms order; it then runs that clean-up.
+//
+// Order of effects: the plan of the clean-up (reads only) → one Advance: steps as read back, the end state
+// with the undo ticket, the born undo → the clean-up, as any Change → one look, if in doubt.
+func (s *sender) settle(ctx context.Context, steps []Step, why string) (Change, Ticket, error) {
+	var ticket Ticket
+	var born ChangeID
+	crashpoint.Here(crashpoint.BeforeSettle)
+	err := s.persist(ctx, func(c Change) []Move {
+		ticket, born = Ticket{}, ""
+		if c.Status != Applying && c.Status != InDoubt && !contradicts(c, steps...) {
+			return nil // it was settled meanwhile, and rightly
+		}
+		var list []Move
+		if list, ticket, born = s.e.settling(ctx, s.target, c, s.terms, steps, true, why); c.Status != Applying {
+			for i := range list {
+				if list[i].Step != nil {
+					list[i].Step.How, list[i].Event.Facts["how"] = "late answer", "late answer"
+				}
+			}
+		}
+		return list
+	})
+	crashpoint.Here(crashpoint.AfterSettle)
+	if born != "" {
+		crashpoint.Here(crashpoint.AfterBornUndo)
+	}
+	if err != nil {
+		return Change{}, Ticket{}, fmt.Errorf("settle %s: the outcome could not be recorded, it will be found in doubt: %w", s.id, err)
+	}
+	if born != "" {
+		u, err := s.e.ledger.Get(ctx, s.tenant, born)
+		if err == nil {
+			_, _, err = s.e.apply(ctx, u, nil)
+		}
+		if err != nil { // it stays approved: Run tries again until its StartBy
+			s.e.opt.Log.WarnContext(ctx, "clean-up has not run yet", "change", s.id, "undo", born, "err", err)
+		}
+	}
+	c, err := s.e.ledger.Get(ctx, s.tenant, s.id)
+	if err != nil || c.Status != InDoubt {
+		return c, ticket, err
+	}
+	// Seeing our effect proves it at once; not seeing it proves nothing yet.
+	if again, fresh, err := s.e.reconcile(ctx, c); err == nil {
+		return again, fresh, nil
+	}
+	return c, ticket, nil
+}
+
+// settling makes the Moves that bring c to its end state, given steps that are not durable yet: one for each
+// step that the row lacks, the settling itself, and the birth of the ordered undo.
+func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms, steps []Step, stopped bool, why string) (list []Move, ticket Ticket, born ChangeID) {
+	row := c
+	row.Steps = slices.Clone(c.Steps)
+	for _, step := range steps {
+		if old, ok := row.StepOf(step.Op); ok && old.How == step.How && old.Outcome == step.Outcome {
+			continue
+		}
+		m := e.stepMove(row, step)
+		if row.Status == Applying {
+			m.To, m.Due = Applying, row.Claim.Lease
+		}
+		list = append(list, m)
+		row.Steps = append(slices.DeleteFunc(row.Steps, func(s Step) bool { return s.Op == step.Op }), step)
+		row.Rev, row.Status = row.Rev+1, m.To
+	}
+	slices.SortFunc(row.Steps, func(a, b Step) int { return a.Op - b.Op })
+	end := Settle(len(t.Ops), row.Steps, stopped)
+	if row.Status == InDoubt && end == InDoubt && len(list) > 0 {
+		return list, ticket, "" // the steps say it all
+	}
+	now, err := e.ledger.Now(ctx)
+	if err != nil {
+		e.opt.Log.ErrorContext(ctx, "settle without the clock", "change", c.ID, "err", err)
+	}
+	m := e.move(row, end, KindSettled)
+	m.Why, m.Event.Facts = why, outcomes(len(t.Ops), row.Steps)
+	if why == "" {
+		m.Why = reasons(row.Steps)
+	}
+	switch end {
+	case InDoubt:
+		m.Due = now
+	case Partial:
+		var births []Move
+		undo, err := e.undoOf(ctx, c)
+		if t.OnFailure == UndoOnFailure && e.writable(ctx) == nil && err == nil && (undo == nil || !undo.Status.Live()) {
+			births, born = e.cleanUp(ctx, target, row, t)
+			list = append(list, births...)
+		}
+	case Applied, Failed, Pending, Approved, Applying, Expired, Rejected, Superseded:
+	}
+	if (end == Applied || end == Partial) && born == "" && c.Undoes == "" && t.Undo.Extent != NoUndo {
+		m.Due = now.Add(t.Undo.Until)
+		if e.ticketed(c, t) {
+			var sealed Sealed
+			ticket, sealed = mint(VerbUndo, DeliveredResult, c.ID, c.Statement.Digest(), m.Due)
+			m.Ticket = &sealed
+		}
+	}
+	return append(list, m), ticket, born
+}
+
+// cleanUp plans the ordered undo. When it cannot be planned, the parent settles without it and says so.
+func (e *Engine) cleanUp(ctx context.Context, target Target, c Change, t Terms) ([]Move, ChangeID) {
+	by := c.Request.By
+	by.Scopes = nil // the engine acts here, on the signer's order
+	crashpoint.Here(crashpoint.BeforeBornUndo)
+	req, err := e.wayBack(ctx, target, c, t, by)
+	if err == nil {
+		var u Change
+		var list []Move
+		ordered := Approval{Level: Auto, Evidence: Evidence{Kind: EvidenceOrdered, Digest: c.Statement.Digest()}}
+		ordered.At, _ = e.ledger.Now(ctx)
+		if u, _, list, err = e.draft(ctx, c.Target, req, origin{undoes: &c, approval: &ordered}); err == nil {
+			return list, u.ID
+		}
+	}
+	e.opt.Log.WarnContext(ctx, "no clean-up was possible", "change", c.ID, "err", err)
+	return nil, ""
+}
+
+func outcomes(ops int, steps []Step) map[string]string {
+	n := map[Outcome]int{}
+	for _, s := range steps {
+		n[s.Outcome]++
+	}
+	facts := map[string]string{"ops": strconv.Itoa(ops)}
+	for o, k := range n {
+		facts[string(o)] = strconv.Itoa(k)
+	}
+	return facts
+}
+
+func reasons(steps []Step) string {
+	var out []string
+	for _, s := range steps {
+		if s.Why != "" && !slices.Contains(out, s.Why) {
+			out = append(out, s.Why)
+		}
+	}
+	return strings.Join(out, "; ")
+}

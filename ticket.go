@@ -1,0 +1,98 @@
+package wetink
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Ticket is a one-time secret for one verb on one Change. It prints as [redacted].
+type Ticket struct{ secret string }
+
+// PresentedTicket is a secret that came back from outside.
+func PresentedTicket(secret string) Ticket { return Ticket{secret} }
+
+func (Ticket) String() string               { return "[redacted]" }
+func (Ticket) GoString() string             { return "[redacted]" }
+func (Ticket) Format(s fmt.State, _ rune)   { fmt.Fprint(s, "[redacted]") }
+func (Ticket) LogValue() slog.Value         { return slog.StringValue("[redacted]") }
+func (Ticket) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+
+// IsZero reports that there is none.
+func (t Ticket) IsZero() bool { return t.secret == "" }
+
+// Reveal is the only way out; grep for it.
+func (t Ticket) Reveal() string { return t.secret }
+
+// Verbs of a Ticket.
+const (
+	VerbApply = "apply"
+	VerbUndo  = "undo"
+)
+
+// Delivered says over which way a Ticket went out.
+const (
+	DeliveredResult   = "result"   // to the agent, in the tool's result: level Agent
+	DeliveredCard     = "card"     // to the host's card, in _meta: level Host
+	DeliveredTerminal = "terminal" // to a person at a terminal, who hands it to the agent: level Host
+)
+
+// Sealed is what is stored of a Ticket.
+type Sealed struct {
+	Verb      string    `json:"verb"`
+	Delivered string    `json:"delivered"`
+	Expires   time.Time `json:"expires"`
+	Hash      Digest    `json:"hash"`
+}
+
+// mint makes a fresh Ticket. Its hash is bound by construction: a ticket of another verb, way, change or
+// statement has another hash.
+func mint(verb, delivered string, id ChangeID, d Digest, expires time.Time) (Ticket, Sealed) {
+	var b [32]byte
+	rand.Read(b[:])
+	prefix := "confirm_"
+	if verb == VerbUndo {
+		prefix = "undo_"
+	}
+	t := Ticket{prefix + base64.RawURLEncoding.EncodeToString(b[:])}
+	return t, Sealed{verb, delivered, expires, seal(t, verb, delivered, id, d)}
+}
+
+// seal is SHA-256("wetink/ticket/v1\x00" ‖ verb ‖ 0 ‖ delivered ‖ 0 ‖ change ‖ 0 ‖ digest ‖ secret).
+func seal(t Ticket, verb, delivered string, id ChangeID, d Digest) Digest {
+	h := sha256.New()
+	fmt.Fprintf(h, "wetink/ticket/v1\x00%s\x00%s\x00%s\x00", verb, delivered, id)
+	h.Write(d[:])
+	h.Write([]byte(strings.TrimSpace(t.secret))) // people paste line ends
+	return Digest(h.Sum(nil))
+}
+
+// Opens reports whether t is the ticket that was sealed, in constant time.
+func (s Sealed) Opens(t Ticket, id ChangeID, d Digest) bool {
+	got := seal(t, s.Verb, s.Delivered, id, d)
+	return subtle.ConstantTimeCompare(got[:], s.Hash[:]) == 1
+}
+
+// level that a ticket earns by the way it was delivered.
+func (s Sealed) level() Level {
+	switch s.Delivered {
+	case DeliveredCard, DeliveredTerminal:
+		return Host
+	}
+	return Agent
+}
+
+// sealed returns the stored ticket of the verb.
+func (c Change) sealed(verb string) (Sealed, bool) {
+	for _, s := range c.Tickets {
+		if s.Verb == verb {
+			return s, true
+		}
+	}
+	return Sealed{}, false
+}
