@@ -3,10 +3,12 @@ package wetink
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -134,7 +136,7 @@ func (e *Engine) draft(ctx context.Context, target string, req Request, from ori
 		return c, ticket, nil, fmt.Errorf("preview: %w: the connection lacks %s", ErrScope, ScopePrepare)
 	}
 	if err := strictjson.Check(req.Args, strictjson.Default); err != nil {
-		return c, ticket, nil, fmt.Errorf("preview: %w", asRequestError(err))
+		return c, ticket, nil, fmt.Errorf("preview: %w", asRequestError(req.Args, err))
 	}
 	tgt, ok := e.targets[target]
 	if !ok {
@@ -770,11 +772,45 @@ func stateError(c Change) error {
 	return fmt.Errorf("%w: it is %s", ErrState, Shown(c, nil))
 }
 
-// asRequestError turns what strictjson says of outside JSON into what a caller is told.
-func asRequestError(err error) error {
+// asRequestError turns what strictjson says of outside JSON into what a caller is told. A request that is too
+// long as a whole is told which text makes it so.
+func asRequestError(args []byte, err error) error {
 	var je *strictjson.Error
-	if errors.As(err, &je) {
-		return &RequestError{Field: je.Path, Reason: je.Reason}
+	if !errors.As(err, &je) {
+		return &RequestError{Reason: err.Error()}
 	}
-	return &RequestError{Reason: err.Error()}
+	re := &RequestError{Field: je.Path, Reason: je.Reason}
+	if errors.Is(err, strictjson.ErrLimit) && je.Path == "" {
+		re.Field = longest(args)
+		re.Fix = "shorten it"
+	}
+	return re
+}
+
+// longest is the path of the longest text in an oversized request, "" if it is none.
+func longest(args []byte) (path string) {
+	var v any
+	if len(args) > 16<<20 || json.Unmarshal(args, &v) != nil {
+		return ""
+	}
+	most := 0
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case string:
+			if len(v) > most {
+				most, path = len(v), at
+			}
+		case []any:
+			for i, e := range v {
+				walk(fmt.Sprintf("%s[%d]", at, i), e)
+			}
+		case map[string]any:
+			for k, e := range v {
+				walk(strings.TrimPrefix(at+"."+k, "."), e)
+			}
+		}
+	}
+	walk("", v)
+	return path
 }

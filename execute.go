@@ -401,6 +401,9 @@ func (s *sender) readBackOne(ctx context.Context, judge Judge, c Change, step St
 		return step
 	}
 	step.Receipt.After = now
+	if now.Object != "" {
+		step.Receipt.Object = now.Object // an answer may name the wrong one; what was read back is ours
+	}
 	return step
 }
 

@@ -22,8 +22,11 @@ type Kit struct {
 // New returns a Kit. Options may change anything but what New has to set; nil asks level Session of everything.
 func New(t testing.TB, o *wetink.Options) *Kit {
 	t.Helper()
-	return On(memory.New(nil), NewTarget(), o)
+	return On(NewLedger(), NewTarget(), o)
 }
+
+// NewLedger returns an empty ledger in memory.
+func NewLedger() wetink.Ledger { return memory.New(nil) }
 
 // On returns a Kit on a ledger and a target that other Kits may share, as another process would.
 func On(l wetink.Ledger, target *Target, o *wetink.Options) *Kit {
