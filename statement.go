@@ -68,6 +68,9 @@ func (s Statement) Terms() (t Terms, err error) {
 	if t.V != 1 {
 		return Terms{}, fmt.Errorf("statement: version %d is not known to this build", t.V)
 	}
+	if len(t.Nonce) != 32 {
+		return Terms{}, errors.New("statement: a nonce has 32 bytes")
+	}
 	return t, nil
 }
 
