@@ -267,6 +267,9 @@ func (e *Engine) HandOut(ctx context.Context, by Principal, id ChangeID) (Ticket
 		return Ticket{}, err
 	}
 	ticket, sealed := mint(VerbApply, DeliveredTerminal, c.ID, c.Statement.Digest(), t.Expires)
+	if l := sealed.level(); l < t.Require.Level {
+		return Ticket{}, fmt.Errorf("hand out a token for %s: %w: it reaches %s and the change needs %s; use `wetink approve %s`", id, ErrLevel, l, t.Require.Level, id)
+	}
 	m := e.move(c, Pending, KindTicket)
 	m.Ticket, m.Before, m.Due = &sealed, t.Expires, t.Expires
 	m.Event.By = by.Person

@@ -224,9 +224,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		for _, err := range events {
+		for ev, err := range events {
 			if err != nil {
 				return // ctx ended, or the ledger did: the sweep's own reads will say so
+			}
+			if ev.To != Approved && ev.To != InDoubt {
+				continue // nothing to start or to look up
 			}
 			select {
 			case wake <- struct{}{}:

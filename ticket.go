@@ -60,13 +60,16 @@ func mint(verb, delivered string, id ChangeID, d Digest, expires time.Time) (Tic
 		prefix = "undo_"
 	}
 	t := Ticket{prefix + base64.RawURLEncoding.EncodeToString(b[:])}
-	return t, Sealed{verb, delivered, expires, seal(t, verb, delivered, id, d)}
+	s := Sealed{Verb: verb, Delivered: delivered, Expires: expires}
+	s.Hash = s.seal(t, id, d)
+	return t, s
 }
 
-// seal is SHA-256("wetink/ticket/v1\x00" ‖ verb ‖ 0 ‖ delivered ‖ 0 ‖ change ‖ 0 ‖ digest ‖ secret).
-func seal(t Ticket, verb, delivered string, id ChangeID, d Digest) Digest {
+// seal is SHA-256("wetink/ticket/v1\x00" ‖ verb ‖ 0 ‖ delivered ‖ 0 ‖ expires in ms ‖ 0 ‖ change ‖ 0 ‖ digest ‖
+// secret): a stored row cannot be edited into a ticket of another verb, way or end.
+func (s Sealed) seal(t Ticket, id ChangeID, d Digest) Digest {
 	h := sha256.New()
-	fmt.Fprintf(h, "wetink/ticket/v1\x00%s\x00%s\x00%s\x00", verb, delivered, id)
+	fmt.Fprintf(h, "wetink/ticket/v1\x00%s\x00%s\x00%d\x00%s\x00", s.Verb, s.Delivered, s.Expires.UnixMilli(), id)
 	h.Write(d[:])
 	h.Write([]byte(strings.TrimSpace(t.secret))) // people paste line ends
 	return Digest(h.Sum(nil))
@@ -74,7 +77,7 @@ func seal(t Ticket, verb, delivered string, id ChangeID, d Digest) Digest {
 
 // Opens reports whether t is the ticket that was sealed, in constant time.
 func (s Sealed) Opens(t Ticket, id ChangeID, d Digest) bool {
-	got := seal(t, s.Verb, s.Delivered, id, d)
+	got := s.seal(t, id, d)
 	return subtle.ConstantTimeCompare(got[:], s.Hash[:]) == 1
 }
 

@@ -587,6 +587,9 @@ end:	do
 
 init {
 	atomic {
+#ifdef LIVE	/* the smallest world that still has every way to be in doubt */
+		ops[0] = 2; level = one; sight = true; ordered = true; flips = 2;
+#else
 		if
 		:: ops[0] = 1
 		:: ops[0] = 2
@@ -605,6 +608,7 @@ init {
 		:: ordered = true
 		:: ordered = false
 		fi;
+#endif
 #endif
 		printf("EV set ops=%d level=%e sight=%d ordered=%d\n", ops[0], level, sight, ordered);
 		move(0, pending, false);

@@ -5,11 +5,13 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -38,8 +40,8 @@ type Ledger struct {
 type state struct {
 	rows   map[key]wetink.Change
 	caps   map[capKey]int
-	taken  map[key]capKey          // by a claim, until it is given back
-	slots  map[key]wetink.ChangeID // parent: its live undo, or ""
+	taken  map[key]capKey // by a claim, also while it is given back
+	undos  map[key]int    // parent: how many live; a second one only by a late receipt
 	events []wetink.Event
 	mode   wetink.Mode
 	back   []func() // how to take back what the Advance in progress did
@@ -59,7 +61,7 @@ type capKey struct {
 // New returns an empty Ledger.
 func New(o *Options) *Ledger {
 	l := &Ledger{id: "memory-" + rand.Text() + "/1", now: time.Now, changed: make(chan struct{}), state: state{
-		rows: map[key]wetink.Change{}, caps: map[capKey]int{}, taken: map[key]capKey{}, slots: map[key]wetink.ChangeID{},
+		rows: map[key]wetink.Change{}, caps: map[capKey]int{}, taken: map[key]capKey{}, undos: map[key]int{},
 	}}
 	if o != nil && o.Now != nil {
 		l.now = o.Now
@@ -77,16 +79,17 @@ func (l *Ledger) Now(context.Context) (time.Time, error) {
 	return l.tick(), nil
 }
 
-// tick is max(wall, last + monotonic since).
+// tick is max(wall, last + monotonic since). What is less than a millisecond is kept, so that time passes
+// however often it is asked for.
 func (l *Ledger) tick() time.Time {
-	wall, at := l.now().UTC().Truncate(time.Millisecond), time.Now()
+	wall, at := l.now().UTC().Round(0), time.Now()
 	if !l.last.IsZero() {
-		if floor := l.last.Add(max(at.Sub(l.lastAt), 0)).Truncate(time.Millisecond); wall.Before(floor) {
+		if floor := l.last.Add(max(at.Sub(l.lastAt), 0)); wall.Before(floor) {
 			wall = floor
 		}
 	}
 	l.last, l.lastAt = wall, at
-	return wall
+	return wall.Truncate(time.Millisecond)
 }
 
 // Advance implements wetink.Ledger: what earlier Moves did is taken back when a later one is refused.
@@ -110,7 +113,11 @@ func (l *Ledger) Advance(ctx context.Context, moves ...wetink.Move) ([]wetink.Ev
 		}
 	}
 	l.commit()
-	return slices.Clone(l.state.events[first:]), nil
+	out := slices.Clone(l.state.events[first:])
+	for i := range out {
+		out[i].Facts = maps.Clone(out[i].Facts)
+	}
+	return out, nil
 }
 
 // commit tells followers. Nobody reads the state without the lock but for events, which are only appended.
@@ -160,11 +167,8 @@ func (s *state) advance(m wetink.Move, now time.Time) error {
 	if m.New != nil {
 		row = *m.New
 		row.Created = now
-		if parent := (key{m.Tenant, row.Undoes}); row.Undoes != "" {
-			if live := s.slots[parent]; live != "" {
-				return fmt.Errorf("%s is undone by %s already: %w", row.Undoes, live, wetink.ErrConflict)
-			}
-			set(s, s.slots, parent, m.ID)
+		if row.Undoes != "" && s.undos[key{m.Tenant, row.Undoes}] > 0 {
+			return fmt.Errorf("%s is undone already: %w", row.Undoes, wetink.ErrConflict)
 		}
 	}
 	if m.From == wetink.Approved && m.To == wetink.Applying {
@@ -185,15 +189,31 @@ func (s *state) advance(m wetink.Move, now time.Time) error {
 	} else if ok && m.From == wetink.Failed {
 		set(s, s.caps, c, s.caps[c]+1) // it took effect after all: counted, and never refused
 	}
-	if parent := (key{m.Tenant, row.Undoes}); row.Undoes != "" && !m.To.Live() && s.slots[parent] == m.ID {
-		set(s, s.slots, parent, "")
+	if parent := (key{m.Tenant, row.Undoes}); row.Undoes != "" {
+		switch was, is := exists && m.From.Live(), m.To.Live(); {
+		case is && !was:
+			set(s, s.undos, parent, s.undos[parent]+1)
+		case was && !is:
+			set(s, s.undos, parent, s.undos[parent]-1)
+		}
 	}
-	set(s, s.rows, k, grow(row, m, now))
+	set(s, s.rows, k, own(grow(row, m, now))) // an Approval or a Step, too, may be the caller's
 
 	e := m.Event
-	e.Seq, e.At, e.Tenant, e.Change = int64(len(s.events))+1, now, m.Tenant, m.ID
+	e.At, e.Tenant, e.Change = now, m.Tenant, m.ID
 	e.Rev, e.From, e.To = m.Rev+1, m.From, m.To
-	s.events = append(s.events, e)
+	return s.record(e)
+}
+
+// record adds an Event as it will be read from its bytes for ever: what is no UTF-8 is replaced now, and what
+// could not be read again is refused now.
+func (s *state) record(e wetink.Event) error {
+	e.Seq = int64(len(s.events)) + 1
+	read, err := wetink.ParseEvent(e.Bytes())
+	if err != nil {
+		return fmt.Errorf("event of %s: %w", e.Change, err)
+	}
+	s.events = append(s.events, read)
 	return nil
 }
 
@@ -218,6 +238,25 @@ func grow(row wetink.Change, m wetink.Move, now time.Time) wetink.Change {
 	return row
 }
 
+// own returns c without memory that somebody else holds, as a row that was stored and read is.
+func own(c wetink.Change) wetink.Change {
+	c.Statement, c.Request.Args = bytes.Clone(c.Statement), bytes.Clone(c.Request.Args)
+	c.Request.By.Scopes = slices.Clone(c.Request.By.Scopes)
+	c.Before, c.Approvals = slices.Clone(c.Before), slices.Clone(c.Approvals)
+	c.Steps, c.Tickets = slices.Clone(c.Steps), slices.Clone(c.Tickets)
+	for i := range c.Before {
+		c.Before[i].Body = bytes.Clone(c.Before[i].Body)
+	}
+	for i := range c.Approvals {
+		c.Approvals[i].Evidence.Data = bytes.Clone(c.Approvals[i].Evidence.Data)
+	}
+	for i := range c.Steps {
+		r := &c.Steps[i].Receipt
+		r.Raw, r.After.Body = bytes.Clone(r.Raw), bytes.Clone(r.After.Body)
+	}
+	return c
+}
+
 // Get implements wetink.Ledger.
 func (l *Ledger) Get(ctx context.Context, tenant wetink.Tenant, id wetink.ChangeID) (wetink.Change, error) {
 	if err := ctx.Err(); err != nil {
@@ -229,12 +268,16 @@ func (l *Ledger) Get(ctx context.Context, tenant wetink.Tenant, id wetink.Change
 	if !ok {
 		return wetink.Change{}, fmt.Errorf("%s: %w", id, wetink.ErrNotFound)
 	}
-	return c, nil
+	return own(c), nil
 }
 
 // List implements wetink.Ledger.
 func (l *Ledger) List(ctx context.Context, f wetink.Filter) iter.Seq2[wetink.Change, error] {
 	return func(yield func(wetink.Change, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(wetink.Change{}, err)
+			return
+		}
 		var found []wetink.Change
 		l.mu.Lock()
 		for _, c := range l.state.rows {
@@ -253,7 +296,7 @@ func (l *Ledger) List(ctx context.Context, f wetink.Filter) iter.Seq2[wetink.Cha
 				yield(wetink.Change{}, err)
 				return
 			}
-			if !yield(c, nil) {
+			if !yield(own(c), nil) {
 				return
 			}
 		}
@@ -279,10 +322,15 @@ func (l *Ledger) Events(ctx context.Context, after int64, follow bool) iter.Seq2
 	}
 	return func(yield func(wetink.Event, error) bool) {
 		for {
+			if err := ctx.Err(); err != nil {
+				yield(wetink.Event{}, err)
+				return
+			}
 			l.mu.Lock()
 			events, changed := l.state.events, l.changed
 			l.mu.Unlock()
 			for _, e := range events[min(int(after), len(events)):] {
+				e.Facts = maps.Clone(e.Facts)
 				if !yield(e, nil) {
 					return
 				}
@@ -294,8 +342,6 @@ func (l *Ledger) Events(ctx context.Context, after int64, follow bool) iter.Seq2
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				yield(wetink.Event{}, ctx.Err())
-				return
 			}
 		}
 	}
@@ -309,13 +355,17 @@ func (l *Ledger) Mode(context.Context) (wetink.Mode, error) {
 }
 
 // SetMode implements wetink.Switch.
-func (l *Ledger) SetMode(_ context.Context, m wetink.Mode, by wetink.Person) error {
+func (l *Ledger) SetMode(ctx context.Context, m wetink.Mode, by wetink.Person) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	e := wetink.Event{At: l.tick(), Kind: wetink.KindMode, By: by, Facts: map[string]string{"mode": string(m)}}
+	if err := l.state.record(e); err != nil {
+		return err
+	}
 	l.state.mode = m
-	l.state.events = append(l.state.events, wetink.Event{
-		Seq: int64(len(l.state.events)) + 1, At: l.tick(), Kind: wetink.KindMode, By: by, Facts: map[string]string{"mode": string(m)},
-	})
 	l.commit()
 	return nil
 }

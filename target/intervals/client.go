@@ -20,10 +20,16 @@ import (
 )
 
 // Key is an API key. It prints as [redacted].
-type Key struct{ secret string }
+//
+// It holds a function and not the text: fmt calls no method on unexported fields, and %+v of a struct that holds a
+// Key would print the text.
+type Key struct{ reveal func() string }
 
 // NewKey wraps the key from the service's developer settings.
-func NewKey(s string) Key { return Key{strings.TrimSpace(s)} }
+func NewKey(s string) Key {
+	s = strings.TrimSpace(s)
+	return Key{func() string { return s }}
+}
 
 func (Key) String() string               { return "[redacted]" }
 func (Key) Format(s fmt.State, _ rune)   { fmt.Fprint(s, "[redacted]") }
@@ -37,6 +43,7 @@ type Client struct {
 	athlete string // as configured; "0" is whoever the key belongs to
 	reads   *http.Client
 	writes  *http.Client
+	now     func() time.Time // for "today" in the athlete's zone
 }
 
 const (
@@ -63,7 +70,7 @@ func NewClient(base string, key Key, athlete string) *Client {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a redirect would repeat the write elsewhere
 	return &Client{strings.TrimRight(base, "/") + "/api/v1", key, athlete,
 		&http.Client{Transport: read, Timeout: Timeout, CheckRedirect: stay},
-		&http.Client{Transport: write, Timeout: Timeout, CheckRedirect: stay}}
+		&http.Client{Transport: write, Timeout: Timeout, CheckRedirect: stay}, time.Now}
 }
 
 // APIError is an answer that says no. Its text is the service's and untrusted: short, and without our key.
@@ -161,7 +168,7 @@ func (c *Client) call(ctx context.Context, client *http.Client, method, u string
 		return nil, fmt.Errorf("%w: INTERVALS_URL is not a URL", errNotSent)
 	}
 	req.ContentLength = int64(len(body))
-	req.SetBasicAuth("API_KEY", c.key.secret)
+	req.SetBasicAuth("API_KEY", c.key.reveal())
 	req.Header.Set("User-Agent", "wetink (+https://github.com/wetink/wetink)") // the default one is refused by the service's front
 	req.Header.Set("Accept", "application/json")
 	if body != nil {

@@ -32,9 +32,9 @@ func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepar
 	if err != nil {
 		return wetink.Prepared{}, err
 	}
-	zone, err := time.LoadLocation(o.TimeZone)
+	zone, err := zone(o.TimeZone)
 	if err != nil {
-		return wetink.Prepared{}, fmt.Errorf("time zone %q of the athlete: %w", clean(o.TimeZone), err)
+		return wetink.Prepared{}, err
 	}
 	p := &plan{t: t, owner: o, today: t.now().In(zone).Format(time.DateOnly), days: map[string][]event{}}
 	p.Account = wetink.Account(o.ID)
