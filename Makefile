@@ -19,7 +19,7 @@ TEST  := go test -shuffle=on -timeout 20m
 # and ledger/sqlite does not: its goroutines are those of internal/sqlite.
 RACE := ^github\.com/wetink/wetink(/(ledger/(ledgertest|memory)|internal/(crashpoint|sqlite|strictjson)|mcpserver|wetinktest))?$$
 
-.PHONY: build test setup lint fmt unit race crash model bench
+.PHONY: build test setup lint fmt unit race crash mutants model bench
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
@@ -29,6 +29,7 @@ test: setup
 	$(MAKE) unit
 	$(MAKE) race
 	$(MAKE) crash
+	$(MAKE) mutants
 	$(MAKE) model
 
 setup:
@@ -43,9 +44,9 @@ lint:
 	fi
 	set -x
 	go vet ./...
-	go vet -tags '$(TAGS) crashpoint' ./...
+	go vet -tags '$(TAGS) crashpoint mutants' ./...
 	$(TOOL) staticcheck ./...
-	$(TOOL) staticcheck -tags '$(TAGS),crashpoint' ./...
+	$(TOOL) staticcheck -tags '$(TAGS),crashpoint,mutants' ./...
 	# Every switch over one of our own enums lists all its values, or says with `default` that it means the rest.
 	GOFLAGS="$${GOFLAGS:-} -tags=$(TAGS),crashpoint" $(TOOL) exhaustive -d -typeonly '^github\.com/wetink/wetink' ./...
 
@@ -61,6 +62,10 @@ race:
 # The packages that hold a file with the tag: their tests die and are looked at.
 crash:
 	$(TEST) -tags '$(TAGS) crashpoint' $$(grep -rlE --include='*_test.go' '^//go:build .*\bcrashpoint\b' . | xargs -n1 dirname | sort -u)
+
+# The code without one check at a time: each must fail the test that is there for that check.
+mutants:
+	go test -count=1 -timeout 30m -parallel 2 -tags mutants -run TestEveryMutantIsKilled .
 
 model:
 	if [[ -x docs/model/check ]]; then docs/model/check; fi

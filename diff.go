@@ -3,6 +3,9 @@ package wetink
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/wetink/wetink/internal/strictjson"
 )
@@ -52,4 +55,32 @@ func Diff(op Op, before Snapshot) []FieldChange {
 		}
 	}
 	return out
+}
+
+// moved names what differs between two observations of one object.
+func moved(before, now Snapshot) string {
+	switch {
+	case before.Absent:
+		return "it exists now"
+	case now.Absent:
+		return "it is gone"
+	}
+	was, err1 := strictjson.Members(before.Body)
+	is, err2 := strictjson.Members(now.Body)
+	if err1 != nil || err2 != nil {
+		return "its content"
+	}
+	values := make(map[string]json.RawMessage, len(was))
+	for _, m := range was {
+		values[m.Name] = m.Value
+	}
+	var names []string
+	for _, m := range is {
+		if old, ok := values[m.Name]; !ok || !bytes.Equal(old, m.Value) {
+			names = append(names, m.Name)
+		}
+		delete(values, m.Name)
+	}
+	names = append(names, slices.Sorted(maps.Keys(values))...)
+	return strings.Join(names, ", ")
 }

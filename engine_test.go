@@ -307,7 +307,7 @@ func TestApplyRefusesWhenTargetMovedSincePreview(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStatus(t, got, wetink.Failed)
-	if len(got.Steps) != 1 || string(got.Steps[0].Receipt.After.Body) != `{"n":1,"x":"edited"}` {
+	if len(got.Steps) != 1 || string(got.Steps[0].Receipt.After.Body) != `{"n":1,"x":"edited"}` || !strings.HasSuffix(got.Why, "preview: x") {
 		t.Errorf("the record does not say what is there now: %+v", got.Steps)
 	}
 	wantEffects(t, k, 0)
@@ -588,5 +588,31 @@ func TestSecretsPrintAsRedacted(t *testing.T) {
 		if strings.Contains(s, secret) {
 			t.Errorf("printed: %s", s)
 		}
+	}
+}
+
+func TestTicketsAreBoundToVerbWayEndAndChange(t *testing.T) {
+	k := kit(t, agentLevel())
+	c, ev := preview(t, k, setN2)
+	d := c.Statement.Digest()
+	sealed := c.Tickets[0]
+	if !sealed.Opens(ev.Ticket, c.ID, d) {
+		t.Fatal("the right ticket does not open")
+	}
+	for name, edit := range map[string]func(*wetink.Sealed){
+		"verb": func(s *wetink.Sealed) { s.Verb = wetink.VerbUndo },
+		"way":  func(s *wetink.Sealed) { s.Delivered = wetink.DeliveredTerminal },
+		"end":  func(s *wetink.Sealed) { s.Expires = s.Expires.Add(time.Hour) },
+	} {
+		s := sealed
+		if edit(&s); s.Opens(ev.Ticket, c.ID, d) {
+			t.Errorf("opens with another %s", name)
+		}
+	}
+	if sealed.Opens(ev.Ticket, "chg_other", d) {
+		t.Error("opens another change")
+	}
+	if d[0] ^= 1; sealed.Opens(ev.Ticket, c.ID, d) {
+		t.Error("opens another statement")
 	}
 }

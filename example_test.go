@@ -100,5 +100,5 @@ func Example_stale() {
 	fmt.Println(change.Why)
 	// Output:
 	// failed <nil> milk, eggs
-	// nothing was sent: it changed since the preview
+	// nothing was sent: changed since the preview: its content
 }

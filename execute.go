@@ -122,7 +122,7 @@ func (e *Engine) claim(ctx context.Context, c Change, ev *Evidence, list ...Move
 		c, err := e.ledger.Get(ctx, c.Tenant, c.ID)
 		return c, Ticket{}, err
 	}
-	s := &sender{e: e, target: target, terms: t, id: c.ID, tenant: c.Tenant,
+	s := &sender{e: e, target: target, terms: t, before: c.Before, id: c.ID, tenant: c.Tenant,
 		claim: Claim{ID: rand.Text(), Owner: e.opt.Owner, Lease: now.Add(e.opt.Lease)}}
 	m := e.move(row, Applying, KindClaimed)
 	m.After, m.Before, m.Due = t.NotBefore, t.StartBy, s.claim.Lease
@@ -186,6 +186,7 @@ type sender struct {
 	e      *Engine
 	target Target
 	terms  Terms
+	before []Snapshot
 	tenant Tenant
 	id     ChangeID
 	claim  Claim
@@ -206,7 +207,7 @@ func (s *sender) run(ctx context.Context) (Change, Ticket, error) {
 		return s.settle(ctx, nil, "nothing was sent: "+err.Error())
 	}
 	if stale != nil {
-		return s.settle(ctx, stale, "nothing was sent: it changed since the preview")
+		return s.settle(ctx, stale, "nothing was sent: "+reasons(stale))
 	}
 	steps, why := s.send(ctx)
 	steps = s.readBack(ctx, steps)
@@ -225,7 +226,7 @@ func (s *sender) stale(ctx context.Context) ([]Step, error) {
 		}
 		if now.Digest() != op.Before {
 			out = append(out, Step{Op: i, Outcome: NoEffect, How: "observed before sending",
-				Why: "changed since the preview", Receipt: Receipt{Object: op.Object, After: now}})
+				Why: "changed since the preview: " + moved(s.before[i], now), Receipt: Receipt{Object: op.Object, After: now}})
 		}
 	}
 	return out, nil
@@ -355,21 +356,17 @@ func (s *sender) readBack(ctx context.Context, steps []Step) []Step {
 	if !ok {
 		return steps
 	}
-	c, err := s.e.ledger.Get(ctx, s.tenant, s.id)
-	if err != nil {
-		return steps
-	}
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	for i, step := range steps {
 		if step.Outcome == TookEffect {
-			steps[i] = s.readBackOne(ctx, judge, c, step)
+			steps[i] = s.readBackOne(ctx, judge, step)
 		}
 	}
 	return steps
 }
 
-func (s *sender) readBackOne(ctx context.Context, judge Judge, c Change, step Step) Step {
+func (s *sender) readBackOne(ctx context.Context, judge Judge, step Step) Step {
 	op := afterOp(s.terms.Ops[step.Op], step)
 	var verdict Verdict
 	var why string
@@ -383,7 +380,7 @@ func (s *sender) readBackOne(ctx context.Context, judge Judge, c Change, step St
 		if now, err = s.target.Observe(ctx, s.terms.Account, op); err != nil {
 			continue
 		}
-		if verdict, why = judge.Judge(op, c.Before[step.Op], now); verdict != Untouched {
+		if verdict, why = judge.Judge(op, s.before[step.Op], now); verdict != Untouched {
 			break
 		}
 	}
