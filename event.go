@@ -3,6 +3,7 @@ package wetink
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/wetink/wetink/internal/strictjson"
@@ -69,19 +70,23 @@ const eventTime = "2006-01-02T15:04:05.000Z"
 //	v seq at tenant change rev kind from to digest by client level facts
 //
 // at is UTC with three decimals; digest is 64 hex digits; level is its name; facts is an object with sorted
-// keys and string values, {} when there are none. Nothing is HTML-escaped.
+// keys and string values, {} when there are none. Nothing is HTML-escaped; what is not UTF-8 is U+FFFD.
 func (e Event) Bytes() []byte {
-	facts := e.Facts
-	if facts == nil {
-		facts = map[string]string{}
+	facts := make(map[string]string, len(e.Facts))
+	for k, v := range e.Facts {
+		facts[utf8(k)] = utf8(v)
 	}
-	b, err := encodeJSON(eventJSON{1, e.Seq, e.At.UTC().Format(eventTime), e.Tenant, e.Change, e.Rev, e.Kind,
-		e.From, e.To, e.Digest, e.By, e.Client, e.Level, facts})
+	b, err := encodeJSON(eventJSON{1, e.Seq, e.At.UTC().Format(eventTime), utf8(e.Tenant), utf8(e.Change), e.Rev, utf8(e.Kind),
+		e.From, e.To, e.Digest, utf8(e.By), utf8(e.Client), e.Level, facts})
 	if err != nil {
 		panic(fmt.Sprintf("event: %v", err)) // strings and numbers only: it cannot happen
 	}
 	return b
 }
+
+// utf8 replaces what is not UTF-8 by U+FFFD itself: encoding/json writes an escape for it at first and the
+// character once it was read back, and then the leaf would differ from its copy.
+func utf8[T ~string](s T) T { return T(strings.ToValidUTF8(string(s), "\ufffd")) }
 
 // ParseEvent reads what Bytes wrote.
 func ParseEvent(b []byte) (Event, error) {
