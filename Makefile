@@ -71,4 +71,4 @@ model:
 	if [[ -x docs/model/check ]]; then docs/model/check; fi
 
 bench:
-	go test -run '^$$' -bench . -benchmem ./...
+	go run ./bench

@@ -296,6 +296,9 @@ func TestWritesOffInTheMiddleSendsNothingMoreAndCleansNothingUp(t *testing.T) {
 	if s := shown(t, k, c.ID); s != "apply_partial" {
 		t.Errorf("shown as %s", s)
 	}
+	if _, undo, err := k.Status(ctx, by, c.ID, 0); err != nil || undo != nil {
+		t.Errorf("a clean-up waits for the switch: %v %v", undo, err)
+	}
 }
 
 func TestApplyRefusesWhenTargetMovedSincePreview(t *testing.T) {

@@ -137,7 +137,7 @@ func (e *Engine) claim(ctx context.Context, c Change, ev *Evidence, list ...Move
 
 	ctx = context.WithoutCancel(ctx)
 	crashpoint.Here(crashpoint.BeforeClaim)
-	s.renewed()
+	s.renewed(time.Now())
 	if _, err = e.ledger.Advance(ctx, append(list, m)...); err != nil {
 		err = e.late(ctx, c, err)
 		if refused(err) {
@@ -193,7 +193,8 @@ type sender struct {
 	until  time.Time // this process stops sending then, well before the lease is over
 }
 
-func (s *sender) renewed() { s.until = time.Now().Add(s.e.opt.Lease * 2 / 3) }
+// renewed is called with the time before the commit that renewed the lease: what the commit took is not ours.
+func (s *sender) renewed(from time.Time) { s.until = from.Add(s.e.opt.Lease * 2 / 3) }
 
 // within bounds one call outside by the time that the claim is surely ours.
 func (s *sender) within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -245,11 +246,15 @@ func (s *sender) send(ctx context.Context) (steps []Step, why string) {
 		step := s.execute(ctx, i, op)
 		steps = append(steps, step)
 		crashpoint.Here(crashpoint.BeforeStep)
-		if err := s.record(ctx, step); err != nil {
+		held, err := s.record(ctx, step)
+		if err != nil {
 			s.e.opt.Log.ErrorContext(ctx, "a step could not be recorded; nothing more is sent", "change", s.id, "op", i, "err", err)
 			return steps, "a step could not be recorded"
 		}
 		crashpoint.Here(crashpoint.AfterStep)
+		if !held {
+			return steps, "this process was too slow and lost its claim"
+		}
 		if step.Outcome != TookEffect {
 			return steps, step.Why
 		}
@@ -276,10 +281,12 @@ func (s *sender) execute(ctx context.Context, i int, op Op) Step {
 	return step
 }
 
-// record makes a step durable and renews the lease. It is never refused for good: what happened, happened.
-func (s *sender) record(ctx context.Context, step Step) error {
-	return s.persist(ctx, func(c Change) []Move {
+// record makes a step durable and renews the lease, if the claim is still held: not if somebody called it in
+// doubt meanwhile. It is never refused for good: what happened, happened.
+func (s *sender) record(ctx context.Context, step Step) (held bool, err error) {
+	err = s.persist(ctx, func(c Change) []Move {
 		m := s.e.stepMove(c, step)
+		held = c.Status == Applying
 		switch c.Status {
 		case Applying:
 			m.To = Applying
@@ -300,6 +307,7 @@ func (s *sender) record(ctx context.Context, step Step) error {
 		}
 		return []Move{m}
 	})
+	return held, err
 }
 
 // contradicts reports whether what happened is not what c has recorded.
@@ -339,8 +347,11 @@ func (s *sender) persist(ctx context.Context, decide func(Change) []Move) error 
 		if len(list) == 0 {
 			return nil
 		}
-		s.renewed()
+		from := time.Now()
 		if _, err = s.e.ledger.Advance(ctx, list...); err == nil {
+			if list[0].Claim != nil {
+				s.renewed(from)
+			}
 			return nil
 		}
 	}

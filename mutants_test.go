@@ -20,10 +20,10 @@ type mutant struct {
 
 var mutants = map[string]mutant{
 	// What is executed is what was approved.
-	"row and statement are not compared": {"change.go", "case t.Change != c.ID, t.Tenant", "case false && t.Change != c.ID, false && t.Tenant", ".", "TestARowEditedAfterApproval"},
-	"snapshots are not compared":         {"change.go", "c.Before[i].Digest() != op.Before", "false", ".", "TestARowEditedAfterApproval"},
+	"row and statement are not compared": {"change.go", "case t.Change != c.ID, t.Tenant != c.Tenant, t.Target != c.Target, t.Account != c.Account,\n\t\tt.Undoes != c.Undoes, t.Replaces != c.Replaces:", "case false:", ".", "TestARowEditedAfterApproval"},
+	"snapshots are not compared":         {"change.go", "c.Before[i].Digest() != op.Before", "c.Before[i].Digest() != op.Before && false", ".", "TestARowEditedAfterApproval"},
 	"snapshot digest without its object": {"target.go", "len(s.Object), s.Object)", "0, \"\")", ".", "TestARowEditedAfterApproval"},
-	"payload need not be compact":        {"statement.go", "if !bytes.Equal(op.Payload, back.Ops[i].Payload) {", "if false {", ".", "TestPayloadSurvives"},
+	"payload need not be compact":        {"statement.go", "if !bytes.Equal(op.Payload, back.Ops[i].Payload) {", "if !bytes.Equal(op.Payload, back.Ops[i].Payload) && false {", ".", "TestPayloadSurvives"},
 	"any version of a statement":         {"statement.go", "if t.V != 1 {", "if false {", ".", "TestStatementsThatWereTouched"},
 	"evidence of another statement":      {"engine.go", "\tif ev.Digest != digest {\n\t\treturn Approval{}, fmt.Errorf(\"%w: what was shown", "\tif false {\n\t\treturn Approval{}, fmt.Errorf(\"%w: what was shown", ".", "TestApprovalOfAnotherStatement"},
 	"stored approvals are believed":      {"execute.go", "again, err := e.verify(ctx, c, t, a.Evidence)", "again, err := a, error(nil)", ".", "TestARowEditedAfterApproval"},
@@ -36,57 +36,58 @@ var mutants = map[string]mutant{
 	"a ticket is not bound to its end": {"ticket.go", "s.Verb, s.Delivered, s.Expires.UnixMilli(), id)", "s.Verb, s.Delivered, 0, id)", ".", "TestTicketsAreBound"},
 	"a ticket prints":                  {"ticket.go", "func (Ticket) Format(s fmt.State, _ rune)   { fmt.Fprint(s, \"[redacted]\") }", "func (t Ticket) Format(s fmt.State, _ rune) { fmt.Fprint(s, t.secret) }", ".", "TestSecretsPrint"},
 	"an undo ticket has no end":        {"engine.go", "parent.Before = s.Expires", "_ = s.Expires", ".", "TestUndoTicketExpires"},
-	"the older undo ticket lives":      {"engine.go", "m.Ticket, m.Due, m.Why = &sealed, c.Due, c.Why", "m.Due, m.Why = c.Due, c.Why", ".", "TestApplySentAgain"},
+	"the older undo ticket lives":      {"engine.go", "m.Ticket, m.Due, m.Why = &sealed, c.Due, c.Why", "m.Due, m.Why = sealed.Expires, c.Why", ".", "TestApplySentAgain"},
 
 	// Before the claim.
 	"no expiry at approval":     {"engine.go", "m.Before, m.Due, m.Approval = t.Expires, due, &a", "m.Due, m.Approval = due, &a", ".", "TestExpiry|TestExpiredStays"},
 	"no end of starting":        {"execute.go", "m.After, m.Before, m.Due = t.NotBefore, t.StartBy, s.claim.Lease", "m.After, m.Due = t.NotBefore, s.claim.Lease", ".", "TestApprovedButNeverStarted"},
 	"writes off is not asked":   {"execute.go", "if m != ModeGuarded {", "if false {", ".", "TestWritesOff"},
-	"account is not asked":      {"execute.go", "case acct != t.Account:", "case false:", ".", "TestAccountSwitched"},
-	"mapping is not asked":      {"execute.go", "case version != t.Version:", "case false:", ".", "TestUpgradedMapping"},
+	"account is not asked":      {"execute.go", "case acct != t.Account:", "case acct != t.Account && false:", ".", "TestAccountSwitched"},
+	"mapping is not asked":      {"execute.go", "case version != t.Version:", "case version != t.Version && false:", ".", "TestUpgradedMapping"},
 	"policy is not asked again": {"execute.go", "required := Stricter(t.Require, d.Require)", "required := t.Require", ".", "TestPolicyMadeStricter"},
 	"a denial is ignored":       {"execute.go", "\tif d.Deny != \"\" {\n\t\treturn refuse", "\tif false {\n\t\treturn refuse", ".", "TestPolicyMadeStricter"},
 	"a laxer policy lowers":     {"approval.go", "return Require{max(a.Level, b.Level)", "return Require{min(a.Level, b.Level)", ".", "TestPolicyMadeStricter"},
-	"scopes are not asked":      {"target.go", "return p.Scopes == nil || slices.Contains(p.Scopes, scope)", "return true", ".", "TestScopes"},
+	"scopes are not asked":      {"target.go", "return p.Scopes == nil || slices.Contains(p.Scopes, scope)", "return p.Scopes == nil || slices.Contains(p.Scopes, scope) || true", ".", "TestScopes"},
 	"presses count as people":   {"approval.go", "people[a.Evidence.By] = true", "people[Person(a.Evidence.By+Person(rune('a'+len(people))))] = true", ".", "TestFourEyes|TestTwoPeople"},
 	"the requester counts":      {"approval.go", "r.Other && a.Evidence.By == t.Requester", "false", ".", "TestFourEyes|TestTwoPeople"},
 	"a lower level is enough":   {"engine.go", "if a.Level < t.Require.Level {", "if false {", ".", "TestALaxerPolicy"},
 
 	// The send.
-	"stale is not looked at":            {"execute.go", "if now.Digest() != op.Before {", "if false {", ".", "TestApplyRefusesWhenTargetMoved"},
+	"stale is not looked at":            {"execute.go", "if now.Digest() != op.Before {", "if now.Digest() != op.Before && false {", ".", "TestApplyRefusesWhenTargetMoved"},
 	"unreadable is taken for unchanged": {"execute.go", "return nil, fmt.Errorf(\"read %s again: %w\", op.Object, err)", "continue", ".", "TestUnreadable"},
 	"the switch is read once":           {"execute.go", "if err := s.e.writable(ctx); err != nil {", "if err := s.e.writable(ctx); err != nil && i == 0 {", ".", "TestWritesOffInTheMiddle"},
-	"no fence at the lease":             {"execute.go", "if !time.Now().Before(s.until) {", "if false {", ".", "TestOwnerThatWakes"},
+	"no fence at the lease":             {"execute.go", "if !time.Now().Before(s.until) {", "if false {", ".", "TestOwnerThatWasTooSlow"},
+	"a lost claim sends on":             {"execute.go", "\t\tif !held {", "\t\tif !held && false {", ".", "TestOwnerThatWasTooSlow"},
 	"a lost answer is a failure":        {"execute.go", "step.Outcome, step.Why = Unknown, \"the answer was lost: \"+err.Error()", "step.Outcome, step.Why = NoEffect, err.Error()", ".", "TestEachSendBroken"},
 	"an answer is believed":             {"execute.go", "case verdict == Untouched:\n\t\tstep.Outcome", "case false:\n\t\tstep.Outcome", ".", "TestEachSendBroken"},
-	"a late answer is ignored":          {"execute.go", "return ok && old.Outcome != s.Outcome || !ok && s.Outcome != NoEffect", "return false", ".", "TestLateReceipt"},
+	"a late answer is ignored":          {"execute.go", "return ok && old.Outcome != s.Outcome || !ok && s.Outcome != NoEffect", "return false && (ok && old.Outcome != s.Outcome)", ".", "TestLateReceipt"},
 	"clean-up although switched off":    {"execute.go", "t.OnFailure == UndoOnFailure && e.writable(ctx) == nil &&", "t.OnFailure == UndoOnFailure &&", ".", "TestWritesOffInTheMiddle"},
 
 	// Afterwards.
-	"old state proves at once":     {"reconcile.go", "final := judge.Flight() > 0 && !now.Before(landed)", "final := true", ".", "TestOldStateProves|TestNoFlight"},
+	"old state proves at once":     {"reconcile.go", "final := judge.Flight() > 0 && !now.Before(landed)", "final := judge.Flight() > 0 || now.Before(landed)", ".", "TestOldStateProves|TestNoFlight"},
 	"no flight is a short one":     {"reconcile.go", "final := judge.Flight() > 0 && ", "final := ", ".", "TestNoFlight"},
 	"undo overwrites a later edit": {"engine.go", "if same, fields := un.Unmoved(s.Receipt.After, now); !same {", "if same, fields := un.Unmoved(s.Receipt.After, now); !same && false {", ".", "TestUndoRefusesWhenTargetMoved"},
 
 	// The ledger, and its clock.
 	"the clock runs back":   {"ledger/memory/memory.go", "wall.Before(floor) {", "false {", ".", "TestExpiredStays"},
 	"revs are not compared": {"ledger/memory/memory.go", "row.Rev != m.Rev || row.Status != m.From", "row.Status != m.From", "./ledger/memory", "."},
-	"two undos live":        {"ledger/memory/memory.go", "live != \"\" {", "false && live != \"\" {", ".", "TestOneUndoLives"},
+	"two undos live":        {"ledger/memory/memory.go", "s.undos[key{m.Tenant, row.Undoes}] > 0 {", "s.undos[key{m.Tenant, row.Undoes}] > 9 {", ".", "TestOneUndoLives"},
 	"tenants share ids":     {"ledger/memory/memory.go", "c, ok := l.state.rows[key{tenant, id}]", "c, ok := l.state.rows[key{\"\", id}]", ".", "TestAnotherTenant"},
 
 	// The surface.
-	"any origin":           {"mcpserver/http.go", "origin != \"\" && !o.allows(origin)", "false", "./mcpserver", "TestHTTPRefuses"},
-	"any bearer":           {"mcpserver/http.go", "subtle.ConstantTimeCompare(got[:], want[:]) != 1", "false", "./mcpserver", "TestHTTPRefuses"},
+	"any origin":           {"mcpserver/http.go", "origin != \"\" && !o.allows(origin)", "origin == \"x\" && !o.allows(origin)", "./mcpserver", "TestHTTPRefuses"},
+	"any bearer":           {"mcpserver/http.go", "subtle.ConstantTimeCompare(got[:], want[:]) != 1", "subtle.ConstantTimeCompare(got[:], want[:]) > 1", "./mcpserver", "TestHTTPRefuses"},
 	"public caches":        {"mcpserver/server.go", "c.CacheScope = \"private\"", "_ = c", "./mcpserver", "TestBothEras"},
-	"apply passes through": {"mcpserver/tools.go", "if !ticketed(c) {", "if false {", "./mcpserver", "TestAboveLevelAgent"},
+	"apply passes through": {"mcpserver/tools.go", "if !ticketed(c) {", "if !ticketed(c) && false {", "./mcpserver", "TestAboveLevelAgent"},
 
 	// The calendar.
 	"pairing is not bound":                 {"target/intervals/snapshot.go", "\"updated\":", "\"paired_activity_id\": \"x\", \"updated\":", "./target/intervals", "TestEachBoundField"},
 	"paired events are touched":            {"target/intervals/prepare.go", "case e.set(\"paired_activity_id\"):", "case false:", "./target/intervals", "TestWhatMustNotBeTouched"},
 	"writes are kept alive and sent again": {"target/intervals/client.go", "r = struct{ io.Reader }{bytes.NewReader(body)}", "r = bytes.NewReader(body)", "./target/intervals", "TestWritesAreNeverReplayable"},
 	"a 5xx proves a refusal":               {"target/intervals/client.go", "api.Status >= 400 && api.Status < 500", "api.Status >= 400", "./target/intervals", "TestWritesBrokenBothWays"},
-	"redirects are followed":               {"target/intervals/client.go", "return http.ErrUseLastResponse }", "return nil }", "./target/intervals", "TestWritesBrokenBothWays"},
+	"redirects are followed":               {"target/intervals/client.go", "return http.ErrUseLastResponse }", "return nil }", "./target/intervals", "TestARedirectIsNotFollowed"},
 	"a wrong id is believed":               {"target/intervals/target.go", "if err != nil || op.Action != Create || !s.Absent && fields(s).text(\"external_id\") == op.Key {", "if true {", "./target/intervals", "TestWritesBrokenBothWays"},
-	"a key prints":                         {"target/intervals/client.go", "func (Key) Format(s fmt.State, _ rune)   { fmt.Fprint(s, \"[redacted]\") }", "func (k Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, k.secret) }", "./target/intervals", "TestTheKeyPrints"},
+	"a key prints":                         {"target/intervals/client.go", "func (Key) Format(s fmt.State, _ rune)   { fmt.Fprint(s, \"[redacted]\") }", "func (k Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, k.reveal()) }", "./target/intervals", "TestTheKeyPrints"},
 }
 
 func TestEveryMutantIsKilled(t *testing.T) {

@@ -293,12 +293,81 @@ func TestUnreadableBeforeTheSendSendsNothing(t *testing.T) {
 	wantEffects(t, k, 0)
 }
 
+// The owner is stopped between two sends: in the commit of the first step, or right before the second send.
+func TestOwnerThatWasTooSlowBetweenTwoSendsSendsNothingMore(t *testing.T) {
+	var skew time.Duration
+	for name, slow := range map[string]func(*brokenLedger){
+		"by the ledger's clock only": func(l *brokenLedger) {
+			l.before = func(_ int, moves []wetink.Move) error {
+				if moves[0].Step != nil && moves[0].From == wetink.Applying {
+					skew = time.Hour
+					time.Sleep(3 * time.Second) // the other process calls it in doubt
+				}
+				return nil
+			}
+		},
+		"in the commit": func(l *brokenLedger) {
+			l.before = func(_ int, moves []wetink.Move) error {
+				if moves[0].Step != nil && moves[0].From == wetink.Applying {
+					time.Sleep(10 * time.Minute)
+				}
+				return nil
+			}
+		},
+		"before the send": func(l *brokenLedger) {
+			l.mode = func(n int) {
+				if n == 3 { // the check before the claim, the first send, the second send
+					time.Sleep(10 * time.Minute)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				skew = 0
+				l := memory.New(&memory.Options{Now: func() time.Time { return time.Now().Add(skew) }})
+				target := wetinktest.NewTarget()
+				bl := &brokenLedger{Ledger: l}
+				other := wetinktest.On(l, target, agentLevel())
+				opt := agentLevel()
+				opt.Mode = wetink.ModeGuarded
+				owner := &wetinktest.Kit{Engine: wetink.New(bl, map[string]wetink.Target{"test": careless{target}}, opt), Ledger: l, Target: target}
+				run(t, other)
+				c, ev := preview(t, owner, fiveOps)
+				slow(bl)
+				if _, _, err := owner.Apply(ctx, by, c.ID, &ev); err != nil {
+					t.Fatal(err)
+				}
+				wantEffects(t, owner, 1)
+				wantStatus(t, get(t, other, c.ID), wetink.Partial)
+			})
+		})
+	}
+}
+
+// careless sends although its context is over, as a Target must not: the engine has a fence of its own.
+type careless struct{ *wetinktest.Target }
+
+func (c careless) Execute(ctx context.Context, acct wetink.Account, op wetink.Op, blobs wetink.BlobReader) (wetink.Receipt, error) {
+	return c.Target.Execute(context.WithoutCancel(ctx), acct, op, blobs)
+}
+
 // brokenLedger fails Advance at chosen calls, before or after the commit.
 type brokenLedger struct {
 	wetink.Ledger
 	calls  int
 	before func(n int, moves []wetink.Move) error
 	after  func(n int, moves []wetink.Move) error
+	modes  int
+	mode   func(n int)
+}
+
+func (l *brokenLedger) Mode(ctx context.Context) (wetink.Mode, error) {
+	if l.mode != nil {
+		l.modes++
+		l.mode(l.modes)
+	}
+	return l.Ledger.Mode(ctx)
 }
 
 func (l *brokenLedger) Advance(ctx context.Context, moves ...wetink.Move) ([]wetink.Event, error) {

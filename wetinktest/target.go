@@ -176,6 +176,9 @@ func (t *Target) Observe(_ context.Context, _ wetink.Account, op wetink.Op) (wet
 
 // Execute implements wetink.Target.
 func (t *Target) Execute(ctx context.Context, acct wetink.Account, op wetink.Op, _ wetink.BlobReader) (wetink.Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return wetink.Receipt{}, fmt.Errorf("%w: %w", wetink.ErrNotApplied, err)
+	}
 	t.mu.Lock()
 	t.executed++
 	n := t.executed

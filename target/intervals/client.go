@@ -176,7 +176,7 @@ func (c *Client) call(ctx context.Context, client *http.Client, method, u string
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("Intervals.icu cannot be reached: %w", scrub(err))
+		return nil, fmt.Errorf("the service at INTERVALS_URL cannot be reached: %w", scrub(err))
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))

@@ -2,13 +2,17 @@ package intervals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/wetink/wetink"
 )
 
 // net/http sends a request again, without telling, when a kept connection breaks and the request can be
@@ -96,5 +100,32 @@ func TestTheKeyPrintsAsRedacted(t *testing.T) {
 	}
 	if s := fmt.Sprintf("%+v", NewClient("https://calendar.example", k, "")); strings.Contains(s, "secret-key") {
 		t.Error(s)
+	}
+}
+
+// Following one would send the request, and the key, wherever an answer points.
+func TestARedirectIsNotFollowed(t *testing.T) {
+	followed := 0
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		followed++
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer elsewhere.Close()
+	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+	}))
+	defer here.Close()
+	c := NewClient(here.URL, NewKey("k"), "")
+	var into any
+	var ae *AnswerError
+	if err := c.get(context.Background(), "/x", nil, &into); !errors.As(err, &ae) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := c.write(context.Background(), http.MethodPut, "/x", []byte("{}")); !errors.As(err, &ae) || errors.Is(err, wetink.ErrNotApplied) {
+		t.Errorf("write: %v", err)
+	}
+	if followed != 0 {
+		t.Errorf("%d redirects were followed", followed)
 	}
 }

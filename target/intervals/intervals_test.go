@@ -33,6 +33,7 @@ const (
 	foreign = 70010010
 	locked  = 70010011
 	holiday = 70010012
+	camp    = 70010013 // Monday 14th to Wednesday 16th; not of the demo
 )
 
 // calendar is an engine at level agent on the guarded calendar of a simulator.
@@ -56,6 +57,10 @@ func open(t *testing.T, o *intervalssim.Options) *calendar {
 	sim := intervalssim.New(&opt)
 	server := httptest.NewServer(sim)
 	t.Cleanup(func() { sim.Close(); server.Close() })
+	if _, err := sim.Act("create", map[string]any{"set": map[string]any{"category": "HOLIDAY", "name": "Camp",
+		"start_date_local": "2026-12-14T00:00:00", "end_date_local": "2026-12-17T00:00:00"}}); err != nil {
+		t.Fatal(err)
+	}
 	c := &calendar{t: t, sim: sim, url: server.URL, ledger: wetinktest.NewLedger()}
 	c.target = intervals.New(intervals.NewClient(server.URL, intervals.NewKey(sim.APIKey()), "0"),
 		&intervals.Options{Now: func() time.Time { return today }})
@@ -176,21 +181,26 @@ func TestMoveIsPreviewedAppliedAndUndone(t *testing.T) {
 	}
 }
 
+// actions are the seven, some of them twice.
+var actions = []struct {
+	name, args, shown string
+	applied, undone   int // effects
+}{
+	{"create", `{"action":"create","event":{"category":"WORKOUT","type":"Ride","start_date_local":"2026-12-09","name":"Spin <easy> & short","description":"- 30m 55%"}}`, "undone", 1, 1},
+	{"create note", `{"action":"create","event":{"category":"note","start_date_local":"2026-12-09","name":"Rest"}}`, "undone", 1, 1},
+	{"bulk_create", `{"action":"bulk_create","events":[{"category":"WORKOUT","type":"Run","start_date_local":"2026-12-08","name":"A"},{"category":"NOTE","start_date_local":"2026-12-09T10:00","name":"B"}]}`, "undone", 2, 2},
+	{"update fields", `{"action":"update","event_id":70010008,"set":{"name":"Strength B","moving_time":3000,"tags":["gym"],"indoor":true},"clear":["description"]}`, "undone", 1, 1},
+	{"update day", `{"action":"update","event_id":70010001,"set":{"start_date_local":"2026-12-12"}}`, "undone", 1, 1},
+	{"update day of several", `{"action":"update","event_id":70010013,"set":{"start_date_local":"2026-12-15"}}`, "undone", 1, 1},
+	{"update description", `{"action":"update","event_id":70010001,"set":{"description":"- 20m 60%\n- 20m 70%"}}`, "undone", 1, 1},
+	{"delete", `{"action":"delete","event_id":"70010001"}`, "undone", 1, 1},
+	{"bulk_delete", `{"action":"bulk_delete","event_ids":[70010001,70010002]}`, "undone", 2, 2},
+	{"swap", `{"action":"swap","event_ids":[70010001,70010002]}`, "undone", 2, 2},
+	{"copy_week", `{"action":"copy_week","from":"2026-12-07","to":"2027-01-04"}`, "undone", 6, 6},
+}
+
 func TestEveryActionAppliesAndUndoes(t *testing.T) {
-	for _, a := range []struct {
-		name, args, shown string
-		applied, undone   int // effects
-	}{
-		{"create", `{"action":"create","event":{"category":"WORKOUT","type":"Ride","start_date_local":"2026-12-09","name":"Spin <easy> & short","description":"- 30m 55%"}}`, "undone", 1, 1},
-		{"create note", `{"action":"create","event":{"category":"note","start_date_local":"2026-12-09","name":"Rest"}}`, "undone", 1, 1},
-		{"bulk_create", `{"action":"bulk_create","events":[{"category":"WORKOUT","type":"Run","start_date_local":"2026-12-08","name":"A"},{"category":"NOTE","start_date_local":"2026-12-09T10:00","name":"B"}]}`, "undone", 2, 2},
-		{"update fields", `{"action":"update","event_id":70010008,"set":{"name":"Strength B","moving_time":3000,"tags":["gym"],"indoor":true},"clear":["description"]}`, "undone", 1, 1},
-		{"update description", `{"action":"update","event_id":70010001,"set":{"description":"- 20m 60%\n- 20m 70%"}}`, "undone", 1, 1},
-		{"delete", `{"action":"delete","event_id":"70010001"}`, "undone", 1, 1},
-		{"bulk_delete", `{"action":"bulk_delete","event_ids":[70010001,70010002]}`, "undone", 2, 2},
-		{"swap", `{"action":"swap","event_ids":[70010001,70010002]}`, "undone", 2, 2},
-		{"copy_week", `{"action":"copy_week","from":"2026-12-07","to":"2027-01-04"}`, "undone", 6, 6},
-	} {
+	for _, a := range actions {
 		t.Run(a.name, func(t *testing.T) {
 			c := open(t, nil)
 			before := c.all()

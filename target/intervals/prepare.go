@@ -340,17 +340,15 @@ func (p *plan) losesSteps(e event, text string) {
 	}
 }
 
-// shiftEnd moves the end of an event of several days with its start. Of a single day the service does it.
+// shiftEnd moves the end of an event with its start. Of an event that ends at the next midnight the service does it.
 func (p *plan) shiftEnd(e, want event) {
 	if _, given := want["end_date_local"]; given || !want.set("start_date_local") {
 		return
 	}
-	const layout = "2006-01-02T15:04:05"
-	from, err1 := time.Parse(layout, e.text("start_date_local"))
-	end, err2 := time.Parse(layout, e.text("end_date_local"))
-	to, err3 := time.Parse(layout, want.text("start_date_local"))
-	if err1 == nil && err2 == nil && err3 == nil && end.Sub(from) > 24*time.Hour {
-		want["end_date_local"] = quote(end.Add(to.Sub(from)).Format(layout))
+	start, end, err := e.span()
+	to, err2 := time.Parse(localLayout, want.text("start_date_local"))
+	if err == nil && err2 == nil && !end.Equal(nextMidnight(start)) {
+		want["end_date_local"] = quote(end.Add(to.Sub(start)).Format(localLayout))
 	}
 }
 

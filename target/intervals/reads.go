@@ -109,7 +109,7 @@ func (c *Client) today(a event) (Today, error) {
 // today.
 func zone(name string) (*time.Location, error) {
 	if name == "" || name == "Local" {
-		return nil, errors.New("Intervals.icu did not say the athlete's time zone, so nobody knows which day it is there; set it in the settings there")
+		return nil, errors.New("the service did not say the athlete's time zone, so nobody knows which day it is there; set it in the settings there")
 	}
 	l, err := time.LoadLocation(name)
 	if err != nil {

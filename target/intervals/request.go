@@ -88,11 +88,12 @@ type Fields struct {
 }
 
 // How a field is emptied with a sparse PUT: null is ignored by the service, so numbers take -1 (said on its
-// forum), text "" and lists [].
+// forum), text "" and lists []. An enumeration has no "": it takes the value that says nothing.
 var (
 	numeric = setOf("moving_time", "distance", "icu_training_load", "load_target", "time_target", "distance_target",
 		"max_training_time", "carbs_per_hour")
-	textual = setOf("description", "color", "sub_type", "target")
+	textual = setOf("description", "color")
+	neutral = map[string]string{"sub_type": "NONE", "target": "AUTO"}
 	listed  = setOf("tags", "can_train_sports")
 	flags   = setOf("indoor", "show_as_note", "not_on_fitness_chart", "show_on_ctl_line", "for_week", "entered")
 )
@@ -117,6 +118,8 @@ func emptied(field string) (json.RawMessage, bool) {
 		return json.RawMessage("-1"), true
 	case textual[field]:
 		return json.RawMessage(`""`), true
+	case neutral[field] != "":
+		return quote(neutral[field]), true
 	case listed[field]:
 		return json.RawMessage("[]"), true
 	case flags[field]:

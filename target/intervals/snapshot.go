@@ -79,11 +79,9 @@ func (e event) snapshot() (wetink.Snapshot, error) {
 			keep[k] = v
 		}
 	}
-	if e.set("attachments") { // their links are signed and expire
-		var list []map[string]json.RawMessage
-		if err := json.Unmarshal(e["attachments"], &list); err != nil {
-			return wetink.Snapshot{}, fmt.Errorf("attachments of %s: %w", e.label(), err)
-		}
+	// Links to attachments are signed and expire. What is of another shape is bound as it is.
+	var list []map[string]json.RawMessage
+	if e.set("attachments") && json.Unmarshal(e["attachments"], &list) == nil {
 		for _, a := range list {
 			delete(a, "url")
 		}
@@ -130,7 +128,7 @@ func encode(e event) (json.RawMessage, error) {
 }
 
 // same compares two values as the service stores them: numbers by value, text after its HTML escaping, tags in
-// any order; nothing is null, "", [], a false flag, and the -1 that is sent to empty a number.
+// any order; nothing is null, "", [], a false flag, NONE or AUTO, and the -1 that is sent to empty a number.
 func same(field string, sent, got json.RawMessage) bool {
 	if bytes.Equal(sent, got) {
 		return true
@@ -168,7 +166,7 @@ func empty(field string, v json.RawMessage) bool {
 	case "false":
 		return flags[field]
 	}
-	return false
+	return neutral[field] != "" && string(v) == `"`+neutral[field]+`"`
 }
 
 func sortedText(list []any) []string {

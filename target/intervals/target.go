@@ -67,7 +67,7 @@ func (t *Target) owner(ctx context.Context) (o owner, err error) {
 	_ = json.Unmarshal(raw["id"], &o.ID)
 	_ = json.Unmarshal(raw["timezone"], &o.TimeZone)
 	if o.ID == "" {
-		return o, errors.New("Intervals.icu did not say whose key this is; check INTERVALS_URL")
+		return o, errors.New("the service did not say whose key this is; check INTERVALS_URL")
 	}
 	o.uploads = uploads(raw)
 	return o, nil
@@ -236,6 +236,10 @@ func (t *Target) Judge(op wetink.Op, before, now wetink.Snapshot) (wetink.Verdic
 			wrong = append(wrong, why)
 		}
 	}
+	_, moved := sent["start_date_local"]
+	if _, end := sent["end_date_local"]; moved && !end && !before.Absent && !followed(was, is) {
+		wrong = append(wrong, "end_date_local stayed at "+shorten(is["end_date_local"]))
+	}
 	switch {
 	case len(wrong) == 0:
 		return wetink.AsApproved, ""
@@ -246,6 +250,29 @@ func (t *Target) Judge(op wetink.Op, before, now wetink.Snapshot) (wetink.Verdic
 	}
 	return wetink.Otherwise, join(wrong)
 }
+
+// followed tells whether the end of an event is where its start went: whether the service moves it is not documented.
+func followed(was, is event) bool {
+	from, to, err := was.span()
+	start, end, err2 := is.span()
+	if err != nil || err2 != nil {
+		return true // there is no end
+	}
+	return end.Sub(start) == to.Sub(from) || end.Equal(nextMidnight(start))
+}
+
+// span is the local time from which and to which an event goes.
+func (e event) span() (start, end time.Time, err error) {
+	if start, err = time.Parse(localLayout, e.text("start_date_local")); err == nil {
+		end, err = time.Parse(localLayout, e.text("end_date_local"))
+	}
+	return start, end, err
+}
+
+const localLayout = "2006-01-02T15:04:05"
+
+// nextMidnight is the end that the service gives to an event of one day.
+func nextMidnight(start time.Time) time.Time { return start.Truncate(24*time.Hour).AddDate(0, 0, 1) }
 
 // steps compares our reading of the workout text with what the service made of it.
 func steps(description json.RawMessage, is event) string {
