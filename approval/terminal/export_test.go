@@ -1,0 +1,6 @@
+package terminal
+
+import "os"
+
+// NewTTY stands for Open where the test holds the other end.
+func NewTTY(f *os.File) *TTY { return &TTY{f, f} }

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/wetink/wetink/approval/terminal"
+)
+
+// SetupCmd sets up a passphrase for approvals at the terminal, and prints how to connect an agent. It writes no
+// file of another program.
+type SetupCmd struct {
+	Output
+	Clients bool `help:"Only print how to connect an agent."`
+}
+
+// Run implements the command.
+func (c *SetupCmd) Run(ctx context.Context) error {
+	s, err := open(c.Output, false)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if !c.Clients {
+		if err := s.passphrase(ctx); err != nil {
+			return err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("where is this program: %w", err)
+	}
+	list := clients(self, s.cfg)
+	if s.json {
+		byName := map[string]json.RawMessage{}
+		for _, c := range list {
+			byName[c.name] = json.RawMessage(c.text)
+		}
+		return s.printJSON(map[string]any{"home": s.cfg.Home, "key_file": "approver.json", "clients": byName})
+	}
+	for _, c := range list {
+		s.say("%s: %s\n\n%s\n\n", c.name, c.where, c.text)
+	}
+	s.say("Writes are off until you run: wetink mode guarded\n")
+	return nil
+}
+
+func (s *session) passphrase(ctx context.Context) error {
+	if enrolled, err := terminal.Enrolled(s.cfg.Home); err != nil {
+		return err
+	} else if enrolled {
+		if !s.json {
+			s.say("A passphrase is set up. To choose another one, remove approver.json in %s and run this again.\n\n", s.cfg.Home)
+		}
+		return nil
+	}
+	tty, err := terminal.Open()
+	if err != nil {
+		return fmt.Errorf("set up a passphrase: %w (with --clients, only the configuration is printed)", err)
+	}
+	defer tty.Close()
+	fmt.Fprintf(tty, "A passphrase of %d characters or more, such as five words. It is asked for with every approval, and stored nowhere.\n", terminal.MinPassphrase)
+	first, err := terminal.AskPassphrase(ctx, tty, "Passphrase: ")
+	if err != nil {
+		return err
+	}
+	again, err := terminal.AskPassphrase(ctx, tty, "Once more: ")
+	if err != nil {
+		return err
+	}
+	if !first.Same(again) {
+		return usage{errors.New("the two are not the same; nothing was stored")}
+	}
+	if err := terminal.Setup(s.cfg.Home, string(s.me.Person), first); err != nil {
+		return err
+	}
+	fmt.Fprintf(tty, "Set up. From the next preview on a change needs it (level reauth), unless the configuration says otherwise.\n"+
+		"It does not hold against an agent with a shell under this OS user; only a passkey does.\n\n")
+	return nil
+}
+
+// client is how one program is told of the server.
+type client struct{ name, where, text string }
+
+// entry is one server in a client's file.
+type entry struct {
+	Type    string            `json:"type,omitempty"`
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+}
+
+type vsCodeInput struct {
+	Type        string `json:"type"`
+	ID          string `json:"id"`
+	Description string `json:"description"`
+	Password    bool   `json:"password"`
+}
+
+// clients prints the whole path of this program: clients start servers without a shell's PATH.
+func clients(self string, cfg Config) []client {
+	calendar := func(kind, key string) map[string]entry {
+		env := map[string]string{"INTERVALS_API_KEY": key, "WETINK_HOME": cfg.Home}
+		if cfg.File != "" {
+			env["WETINK_CONFIG"] = cfg.File
+		}
+		return map[string]entry{"calendar": {kind, self, []string{"calendar"}, env}}
+	}
+	servers := func(key string) string {
+		return indented(map[string]any{"mcpServers": calendar("", key)})
+	}
+	return []client{
+		{"Claude Desktop", "in claude_desktop_config.json (Settings, Developer, Edit Config)", servers("<your key>")},
+		{"Claude Code", "in .mcp.json of a project; it takes the key from your environment", servers("${INTERVALS_API_KEY}")},
+		{"Cursor", "in ~/.cursor/mcp.json", servers("<your key>")},
+		{"VS Code", "in .vscode/mcp.json; it asks for the key and keeps it", indented(map[string]any{
+			"inputs":  []vsCodeInput{{"promptString", "intervals-key", "Intervals.icu API key", true}},
+			"servers": calendar("stdio", "${input:intervals-key}"),
+		})},
+	}
+}
+
+func indented(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		panic(err) // of maps and strings
+	}
+	return strings.TrimSpace(b.String())
+}

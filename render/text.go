@@ -1,0 +1,329 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wetink/wetink"
+)
+
+// View is what is shown.
+type View struct {
+	Change wetink.Change
+	Undo   *wetink.Change // the latest Change that undoes it, if any
+	Now    time.Time      // its zone is the reader's; zero: time.Now()
+}
+
+// Options of a rendering. nil is the default.
+type Options struct {
+	// Diff explains an Op; nil: wetink.Diff. A wetink.Differ's method fits.
+	Diff   func(op wetink.Op, before wetink.Snapshot) []wetink.FieldChange
+	Noun   string // what one object is called, such as "event"; "": "object"
+	All    bool   // show the fields that do not change, too
+	Colour bool   // SGR sequences; without it no byte below 0x20 but line feeds is written
+}
+
+func (o *Options) orDefault() Options {
+	d := Options{}
+	if o != nil {
+		d = *o
+	}
+	if d.Diff == nil {
+		d.Diff = wetink.Diff
+	}
+	if d.Noun == "" {
+		d.Noun = "object"
+	}
+	return d
+}
+
+// Text writes a Change as a person reads it at a terminal: the outcome, where, every warning, every field that
+// changes, how far it can be undone, what it needs, how long it is valid, its digest, and what became of it.
+//
+// The error is wetink.ErrTampered if the row and what was signed differ, or the writer's.
+func Text(w io.Writer, v View, o *Options) error {
+	t, err := v.Change.Terms()
+	if err != nil {
+		return err
+	}
+	if v.Now.IsZero() {
+		v.Now = time.Now()
+	}
+	p := &page{o: o.orDefault()}
+	p.head(v, t)
+	for i := range t.Ops {
+		p.op(v.Change, t, i)
+	}
+	p.foot(v, t)
+	_, err = io.WriteString(w, p.b.String())
+	return err
+}
+
+// page collects lines.
+type page struct {
+	o Options
+	b strings.Builder
+}
+
+// SGR parameters.
+const (
+	plainText = ""
+	bold      = "1"
+	red       = "31"
+	green     = "32"
+	yellow    = "33"
+)
+
+func (p *page) line(style, format string, args ...any) {
+	s := strings.TrimRight(fmt.Sprintf(format, args...), " ")
+	if p.o.Colour && style != plainText {
+		s = "\x1b[" + style + "m" + s + "\x1b[0m"
+	}
+	p.b.WriteString(s)
+	p.b.WriteByte('\n')
+}
+
+// row is a label of ours and what belongs to it.
+func (p *page) row(label, format string, args ...any) {
+	p.line(plainText, "  %-10s %s", label, fmt.Sprintf(format, args...))
+}
+
+func (p *page) head(v View, t wetink.Terms) {
+	p.line(bold, "%s", headline(v.Change, t, p.o))
+	where := fmt.Sprintf("in %s, account %s", quote(t.Target), quote(string(t.Account)))
+	if t.Client != "" {
+		where += ", asked for through " + quote(t.Client)
+	}
+	if t.Requester != "" {
+		where += ", by " + quote(string(t.Requester))
+	}
+	p.line(plainText, "  %s", where)
+	for _, w := range t.Warnings {
+		p.line(yellow, "  ! %s", Line(w))
+	}
+}
+
+func (p *page) op(c wetink.Change, t wetink.Terms, i int) {
+	op, before := t.Ops[i], c.Before[i]
+	p.line(plainText, "")
+	p.line(bold, "  %s", p.heading(t, i, before))
+	diff := p.o.Diff(op, before)
+	for _, f := range diff {
+		p.field(f)
+	}
+	for _, b := range op.Blobs {
+		p.line(plainText, "    file of type %s, %d bytes, sha256 %s", quote(b.Type), b.Size, b.Digest)
+	}
+	if len(op.Payload) > 0 { // without one all of the object goes
+		p.unchanged(before, diff)
+	}
+	if s, ok := c.StepOf(i); ok {
+		p.step(s)
+	}
+}
+
+// heading names one operation: its number and verb where there are several, the object, its id.
+func (p *page) heading(t wetink.Terms, i int, before wetink.Snapshot) string {
+	op := t.Ops[i]
+	label, id := name(op, before), ""
+	switch {
+	case label == "" && op.Object == "":
+		label = "a new " + p.o.Noun
+	case label == "":
+		label = p.o.Noun + " " + quote(op.Object)
+	default:
+		label = quote(label)
+		if op.Object != "" {
+			id = fmt.Sprintf(" (%s %s)", p.o.Noun, quote(op.Object))
+		}
+	}
+	if len(t.Ops) == 1 {
+		return label + id
+	}
+	return fmt.Sprintf("%d. %s %s%s", i+1, verb(op, p.o.Diff(op, before)), label, id)
+}
+
+func (p *page) field(f wetink.FieldChange) {
+	label := fieldName(f.Field)
+	a, b := value(f.Before), value(f.After)
+	if len(a) == 0 && len(b) == 0 {
+		p.line(plainText, "    %s: stays empty", label)
+		return
+	}
+	p.line(plainText, "    %s", label)
+	list := make([]change, 0, len(a)+len(b))
+	if len(a) > 1 && len(b) > 1 {
+		list = diffLines(a, b)
+	} else {
+		for _, l := range a {
+			list = append(list, change{'-', l})
+		}
+		for _, l := range b {
+			list = append(list, change{'+', l})
+		}
+	}
+	for _, l := range list {
+		style := map[byte]string{'-': red, '+': green}[l.sign]
+		p.line(style, "      %c %s", l.sign, l.line)
+	}
+}
+
+var simpleName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+func fieldName(s string) string {
+	switch {
+	case s == "":
+		return "(the whole)"
+	case simpleName.MatchString(s):
+		return s
+	}
+	return quote(s)
+}
+
+// unchanged counts, or lists, the fields that were observed and do not change.
+func (p *page) unchanged(before wetink.Snapshot, diff []wetink.FieldChange) {
+	var was map[string]json.RawMessage
+	if json.Unmarshal(before.Body, &was) != nil {
+		return
+	}
+	var rest []string
+	for f, v := range was {
+		if value(v) != nil && !slices.ContainsFunc(diff, func(d wetink.FieldChange) bool { return d.Field == f }) {
+			rest = append(rest, f)
+		}
+	}
+	slices.Sort(rest)
+	switch {
+	case len(rest) == 0:
+	case !p.o.All:
+		p.line(plainText, "    %s unchanged", count(len(rest), "field"))
+	default:
+		for _, f := range rest {
+			p.line(plainText, "    %s, unchanged", fieldName(f))
+			for _, l := range value(was[f]) {
+				p.line(plainText, "        %s", l)
+			}
+		}
+	}
+}
+
+// outcomes in words.
+var outcomes = map[wetink.Outcome]string{
+	wetink.TookEffect: "took effect as approved",
+	wetink.Differs:    "took effect, but not as approved",
+	wetink.NoEffect:   "had no effect",
+	wetink.Unknown:    "nobody knows yet whether it took effect",
+}
+
+func (p *page) step(s wetink.Step) {
+	text, ok := outcomes[s.Outcome]
+	if !ok {
+		text = quote(string(s.Outcome))
+	}
+	style := yellow
+	if s.Outcome == wetink.TookEffect {
+		style = green
+	}
+	p.line(style, "    = %s (%s)", text, Line(s.How))
+	if s.Why != "" {
+		p.line(plainText, "      %s", Line(s.Why))
+	}
+}
+
+func (p *page) foot(v View, t wetink.Terms) {
+	c := v.Change
+	p.line(plainText, "")
+	p.undo(t)
+	if len(t.Ops) > 1 {
+		p.row("On failure", "%s", map[wetink.OnFailure]string{
+			wetink.StopOnFailure: "it stops; what took effect stays",
+			wetink.UndoOnFailure: "what took effect is undone, which this approval orders too",
+		}[t.OnFailure])
+	}
+	if !t.NotBefore.IsZero() {
+		p.row("Starts", "not before %s", p.time(v, t.NotBefore))
+	}
+	p.row("Needs", "%s", needs(t.Require))
+	switch c.Status {
+	case wetink.Pending:
+		if left := t.Expires.Sub(v.Now); left > 0 {
+			p.row("Valid", "%s, until %s", Duration(left), p.time(v, t.Expires))
+		} else {
+			p.row("Valid", "no longer: it ended at %s", p.time(v, t.Expires))
+		}
+	case wetink.Approved:
+		p.row("Valid", "it has to be started before %s", p.time(v, t.StartBy))
+	case wetink.Applying, wetink.Applied, wetink.Failed, wetink.Partial, wetink.InDoubt,
+		wetink.Expired, wetink.Rejected, wetink.Superseded: // its time is no longer of interest
+	}
+	p.row("Status", "%s", wetink.Shown(c, v.Undo))
+	if c.Why != "" {
+		p.row("", "%s", Line(c.Why))
+	}
+	for _, a := range c.Approvals {
+		p.row("Approval", "%s", Line(a.Sentence()))
+		p.row("", "recorded %s", p.time(v, a.At))
+	}
+	for _, link := range []struct {
+		label string
+		id    wetink.ChangeID
+	}{{"Undoes", t.Undoes}, {"Replaces", t.Replaces}} {
+		if link.id != "" {
+			p.row(link.label, "%s", Line(string(link.id)))
+		}
+	}
+	if v.Undo != nil {
+		p.row("Undone by", "%s, which is %s", Line(string(v.Undo.ID)), v.Undo.Status)
+	}
+	p.row("Id", "%s", Line(string(c.ID)))
+	sum := c.Statement.Digest().String()
+	p.row("sha256", "%s…%s  %s", sum[:4], sum[len(sum)-4:], sum)
+}
+
+func (p *page) undo(t wetink.Terms) {
+	until := ""
+	if t.Undo.Until > 0 {
+		until = ", for " + Duration(t.Undo.Until) + " after it was applied"
+	}
+	switch t.Undo.Extent {
+	case wetink.FullUndo:
+		p.row("Undo", "all of it%s", until)
+	case wetink.PartialUndo:
+		p.row("Undo", "a part of it%s", until)
+	case wetink.NoUndo:
+		p.row("Undo", "none: it cannot be undone")
+	default:
+		p.row("Undo", "%s", quote(string(t.Undo.Extent)))
+	}
+	for _, n := range t.Undo.Notes {
+		p.row("", "%s", Line(n))
+	}
+}
+
+// needs says in words what Require demands.
+func needs(r wetink.Require) string {
+	s := "level " + r.Level.String()
+	if r.People > 1 {
+		s += fmt.Sprintf(", from %d people", r.People)
+	}
+	if r.Other {
+		s += ", other than who asked for it"
+	}
+	return s
+}
+
+func (p *page) time(v View, t time.Time) string {
+	return t.In(v.Now.Location()).Format("Mon 2 Jan 2006 15:04 MST")
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
