@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // "today" in the athlete's zone, also on a machine without zone files
 
 	"github.com/alecthomas/kong"
 )
