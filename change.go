@@ -204,7 +204,7 @@ func Settle(ops int, steps []Step, stopped bool) Status {
 func Shown(c Change, undo *Change) string {
 	if undo != nil && undo.ordered() {
 		// The clean-up that the Terms ordered: until it is read back, part of the change is out there.
-		if undo.Status == Applied {
+		if undo.Status == Applied && c.effects() <= len(undo.Before) {
 			return "apply_failed"
 		}
 		return "apply_partial"
@@ -214,6 +214,9 @@ func Shown(c Change, undo *Change) string {
 		case Applying:
 			return "undoing"
 		case Applied:
+			if c.effects() > len(undo.Before) {
+				return "undo_partial"
+			}
 			return "undone"
 		case Failed, Partial, InDoubt:
 			return "undo_" + string(undo.Status)
@@ -226,6 +229,16 @@ func Shown(c Change, undo *Change) string {
 	case Pending, Approved, Applying, Applied, Expired, Rejected, Superseded:
 	}
 	return string(c.Status)
+}
+
+// effects counts the Ops that took effect: a late receipt may add one that no undo knew of.
+func (c Change) effects() (n int) {
+	for _, s := range c.Steps {
+		if s.Outcome == TookEffect || s.Outcome == Differs {
+			n++
+		}
+	}
+	return n
 }
 
 // ordered reports whether c is a compensation: approved by its parent's Terms, not by a person.

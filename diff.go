@@ -23,8 +23,22 @@ var jsonNull = json.RawMessage("null")
 // Diff compares op's payload with what was observed: the payload's members that differ from the snapshot's;
 // without a payload, every member of the snapshot goes. Targets whose payloads need explaining are Differs.
 func Diff(op Op, before Snapshot) []FieldChange {
+	was, after := before.Body, op.Payload
+	if len(was) == 0 {
+		was = jsonNull
+	}
+	if len(after) == 0 {
+		after = jsonNull
+	}
+	whole := []FieldChange{{"", was, after}}
+	var old []strictjson.Member
+	if !before.Absent && len(before.Body) > 0 {
+		var err error
+		if old, err = strictjson.Members(before.Body); err != nil {
+			return whole // no object, or none that has one reading: never shown as if nothing was there
+		}
+	}
 	var out []FieldChange
-	old, _ := strictjson.Members(before.Body) // not an object, or absent: nothing to compare with
 	if len(op.Payload) == 0 {
 		for _, m := range old {
 			if !bytes.Equal(m.Value, jsonNull) {
@@ -35,18 +49,14 @@ func Diff(op Op, before Snapshot) []FieldChange {
 	}
 	set, err := strictjson.Members(op.Payload)
 	if err != nil {
-		was := before.Body
-		if len(was) == 0 {
-			was = jsonNull
-		}
-		return []FieldChange{{"", was, op.Payload}}
+		return whole
 	}
-	was := make(map[string]json.RawMessage, len(old))
+	values := make(map[string]json.RawMessage, len(old))
 	for _, m := range old {
-		was[m.Name] = m.Value
+		values[m.Name] = m.Value
 	}
 	for _, m := range set {
-		b, ok := was[m.Name]
+		b, ok := values[m.Name]
 		if !ok {
 			b = jsonNull
 		}

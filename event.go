@@ -37,6 +37,7 @@ const (
 	KindExpired    = "expired"    //
 	KindSuperseded = "superseded" // Facts: by
 	KindClaimed    = "claimed"    // Facts: claim
+	KindRenewed    = "renewed"    // the lease, while objects are read
 	KindStep       = "step"       // Facts: op, outcome, how
 	KindSettled    = "settled"    // Facts: reason, and a count of each outcome
 	KindDoubted    = "doubted"    // the lease of a claim was over and its outcome unknown

@@ -27,26 +27,26 @@ func (e *Engine) writable(ctx context.Context) error {
 	return nil
 }
 
-// holds returns the target of t, if this process holds it and would do today what was previewed: same
-// account, same mapping, same ledger.
-func (e *Engine) holds(ctx context.Context, t Terms) (Target, error) {
+// holds returns the target of t and the version of its mapping, if this process holds it for the same account
+// and the ledger is the one that t names.
+func (e *Engine) holds(ctx context.Context, t Terms) (target Target, version string, err error) {
 	if t.Ledger != e.ledger.ID() {
-		return nil, fmt.Errorf("%w: preview it again", ErrRestored)
+		return nil, "", fmt.Errorf("%w: preview it again", ErrRestored)
 	}
 	target, ok := e.targets[t.Target]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", t.Target, ErrNoTarget)
+		return nil, "", fmt.Errorf("%s: %w", t.Target, ErrNoTarget)
 	}
+	ctx, cancel := e.bounded(ctx)
+	defer cancel()
 	acct, version, err := target.Account(ctx)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("ask %s for the account: %w", t.Target, err)
+		return nil, "", fmt.Errorf("ask %s for the account: %w", t.Target, err)
 	case acct != t.Account:
-		return nil, fmt.Errorf("%w: it was previewed for %s", ErrAccount, t.Account)
-	case version != t.Version:
-		return nil, fmt.Errorf("%w: preview it again", ErrVersion)
+		return nil, "", fmt.Errorf("%w: it was previewed for %s", ErrAccount, t.Account)
 	}
-	return target, nil
+	return target, version, nil
 }
 
 // claim takes the exclusive right to send and executes.
@@ -66,9 +66,12 @@ func (e *Engine) claim(ctx context.Context, c Change, ev *Evidence, list ...Move
 	if err := e.writable(ctx); err != nil {
 		return refuse(err)
 	}
-	target, err := e.holds(ctx, t)
+	target, version, err := e.holds(ctx, t)
 	if err != nil {
 		return refuse(err)
+	}
+	if version != t.Version { // what was previewed is not what would be done today
+		return refuse(fmt.Errorf("%w: preview it again", ErrVersion))
 	}
 	d, err := e.opt.Policy.Decide(ctx, t, c.Before)
 	if err != nil {
@@ -103,7 +106,7 @@ func (e *Engine) claim(ctx context.Context, c Change, ev *Evidence, list ...Move
 	}
 	required := Stricter(t.Require, d.Require)
 	if ordered {
-		required = t.Require // what was ordered was approved with the parent
+		required, d.Cap = t.Require, nil // what was ordered was approved, and counted, with the parent
 	}
 	if row.Status == Approved && !required.Met(t, approvals) {
 		return refuse(fmt.Errorf("%w: the policy asks for level %s and %d person(s) now; preview it again", ErrLevel, required.Level, max(required.People, 1)))
@@ -217,11 +220,12 @@ func (s *sender) run(ctx context.Context) (Change, Ticket, error) {
 
 // stale reads every object before the first send and returns a step for each that is not as it was seen.
 func (s *sender) stale(ctx context.Context) ([]Step, error) {
-	ctx, cancel := s.within(ctx)
-	defer cancel()
 	var out []Step
 	for i, op := range s.terms.Ops {
-		now, err := s.target.Observe(ctx, s.terms.Account, op)
+		if err := s.keep(ctx); err != nil {
+			return nil, err
+		}
+		now, err := s.observe(ctx, op)
 		if err != nil {
 			return nil, fmt.Errorf("read %s again: %w", op.Object, err)
 		}
@@ -233,6 +237,33 @@ func (s *sender) stale(ctx context.Context) ([]Step, error) {
 	return out, nil
 }
 
+func (s *sender) observe(ctx context.Context, op Op) (Snapshot, error) {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	return s.target.Observe(ctx, s.terms.Account, op)
+}
+
+// keep renews the lease when half of what we may use of it is over: many slow reads must not cost the claim.
+func (s *sender) keep(ctx context.Context) error {
+	if time.Until(s.until) > s.e.opt.Lease/3 {
+		return nil
+	}
+	held := false
+	err := s.persist(ctx, func(c Change) ([]Move, error) {
+		if held = c.Status == Applying; !held {
+			return nil, nil
+		}
+		m := s.e.move(c, Applying, KindRenewed)
+		m.Why = c.Why
+		err := s.renew(ctx, &m)
+		return []Move{m}, err
+	})
+	if err == nil && !held {
+		err = errors.New("this process was too slow and lost its claim")
+	}
+	return err
+}
+
 // send executes Op after Op, each recorded before the next is sent. It stops at the first that did not
 // surely take effect, when the switch is off, and when the claim is no longer surely ours.
 func (s *sender) send(ctx context.Context) (steps []Step, why string) {
@@ -240,7 +271,9 @@ func (s *sender) send(ctx context.Context) (steps []Step, why string) {
 		if err := s.e.writable(ctx); err != nil {
 			return steps, "writes were turned off after " + strconv.Itoa(i) + " of " + strconv.Itoa(len(s.terms.Ops))
 		}
-		if !time.Now().Before(s.until) {
+		// Both clocks: a machine that slept moves only the ledger's.
+		now, err := s.e.ledger.Now(ctx)
+		if err != nil || !now.Before(s.claim.Lease) || !time.Now().Before(s.until) {
 			return steps, "this process was too slow and gave up its claim"
 		}
 		step := s.execute(ctx, i, op)
@@ -253,7 +286,7 @@ func (s *sender) send(ctx context.Context) (steps []Step, why string) {
 		}
 		crashpoint.Here(crashpoint.AfterStep)
 		if !held {
-			return steps, "this process was too slow and lost its claim"
+			return steps[i:], "this process was too slow and lost its claim" // what came before is judged already, and may be undone
 		}
 		if step.Outcome != TookEffect {
 			return steps, step.Why
@@ -284,30 +317,38 @@ func (s *sender) execute(ctx context.Context, i int, op Op) Step {
 // record makes a step durable and renews the lease, if the claim is still held: not if somebody called it in
 // doubt meanwhile. It is never refused for good: what happened, happened.
 func (s *sender) record(ctx context.Context, step Step) (held bool, err error) {
-	err = s.persist(ctx, func(c Change) []Move {
+	err = s.persist(ctx, func(c Change) ([]Move, error) {
 		m := s.e.stepMove(c, step)
 		held = c.Status == Applying
 		switch c.Status {
 		case Applying:
 			m.To = Applying
-			now, err := s.e.ledger.Now(ctx)
-			if err != nil {
-				return nil
+			if err := s.renew(ctx, &m); err != nil {
+				return nil, err
 			}
-			lease := s.claim
-			lease.Lease = now.Add(s.e.opt.Lease)
-			m.Claim, m.Due = &lease, lease.Lease
 		case InDoubt, Failed, Applied, Partial: // the lease was lost meanwhile: a late answer of the same claim
 			if c.Status != InDoubt && !contradicts(c, step) {
-				return nil
+				return nil, nil
 			}
 			m.To, m.Step.How, m.Event.Facts["how"] = InDoubt, "late answer", "late answer"
 		case Pending, Approved, Expired, Rejected, Superseded: // never after a claim
-			return nil
+			return nil, nil
 		}
-		return []Move{m}
+		return []Move{m}, nil
 	})
 	return held, err
+}
+
+// renew makes a Move renew the lease.
+func (s *sender) renew(ctx context.Context, m *Move) error {
+	now, err := s.e.ledger.Now(ctx)
+	if err != nil {
+		return err
+	}
+	lease := s.claim
+	lease.Lease = now.Add(s.e.opt.Lease)
+	m.Claim, m.Due = &lease, lease.Lease
+	return nil
 }
 
 // contradicts reports whether what happened is not what c has recorded.
@@ -321,7 +362,7 @@ func contradicts(c Change, steps ...Step) bool {
 // stepMove starts the Move that adds a step.
 func (e *Engine) stepMove(c Change, step Step) Move {
 	m := e.move(c, InDoubt, KindStep)
-	m.Step, m.Due, m.Why = &step, c.Due, c.Why
+	m.Step, m.Due, m.Why = &step, c.Claim.Lease, c.Why // in doubt: due at once, or nobody looks again
 	m.Event.Facts = map[string]string{"op": strconv.Itoa(step.Op), "outcome": string(step.Outcome), "how": step.How}
 	return m
 }
@@ -330,7 +371,7 @@ var recordDelays = []time.Duration{0, 10 * time.Millisecond, 50 * time.Milliseco
 
 // persist advances the row by what decide makes of it, until it is durable or decide wants nothing.
 // Deciding afresh on each try makes it safe after a lost commit: what is there is not added again.
-func (s *sender) persist(ctx context.Context, decide func(Change) []Move) error {
+func (s *sender) persist(ctx context.Context, decide func(Change) ([]Move, error)) error {
 	var err error
 	for _, d := range recordDelays {
 		if d > 0 {
@@ -343,7 +384,10 @@ func (s *sender) persist(ctx context.Context, decide func(Change) []Move) error 
 		if c.Claim.ID != s.claim.ID {
 			return fmt.Errorf("%w: %s carries another claim", ErrTampered, s.id)
 		}
-		list := decide(c)
+		var list []Move
+		if list, err = decide(c); err != nil {
+			continue
+		}
 		if len(list) == 0 {
 			return nil
 		}
@@ -351,6 +395,7 @@ func (s *sender) persist(ctx context.Context, decide func(Change) []Move) error 
 		if _, err = s.e.ledger.Advance(ctx, list...); err == nil {
 			if list[0].Claim != nil {
 				s.renewed(from)
+				s.claim = *list[0].Claim
 			}
 			return nil
 		}
@@ -367,10 +412,11 @@ func (s *sender) readBack(ctx context.Context, steps []Step) []Step {
 	if !ok {
 		return steps
 	}
-	ctx, cancel := s.within(ctx)
-	defer cancel()
 	for i, step := range steps {
 		if step.Outcome == TookEffect {
+			if err := s.keep(ctx); err != nil {
+				return steps // in doubt by now, or about to be: Reconcile judges it
+			}
 			steps[i] = s.readBackOne(ctx, judge, step)
 		}
 	}
@@ -379,6 +425,8 @@ func (s *sender) readBack(ctx context.Context, steps []Step) []Step {
 
 func (s *sender) readBackOne(ctx context.Context, judge Judge, step Step) Step {
 	op := afterOp(s.terms.Ops[step.Op], step)
+	ctx, cancel := s.within(ctx)
+	defer cancel()
 	var verdict Verdict
 	var why string
 	var now Snapshot
@@ -404,6 +452,7 @@ func (s *sender) readBackOne(ctx context.Context, judge Judge, step Step) Step {
 		step.Outcome, step.Why = Differs, "read back otherwise: "+why
 	case verdict == Foreign:
 		step.Outcome, step.Why = Differs, "somebody else changed it at the same time: "+why
+		return step // without After: what is there is not what we left, and no undo may write over it
 	case verdict == Untouched:
 		step.Outcome, step.Why = Unknown, "it was answered as done, but the old state is read back"
 		return step
@@ -423,10 +472,10 @@ func (s *sender) settle(ctx context.Context, steps []Step, why string) (Change, 
 	var ticket Ticket
 	var born ChangeID
 	crashpoint.Here(crashpoint.BeforeSettle)
-	err := s.persist(ctx, func(c Change) []Move {
+	err := s.persist(ctx, func(c Change) ([]Move, error) {
 		ticket, born = Ticket{}, ""
 		if c.Status != Applying && c.Status != InDoubt && !contradicts(c, steps...) {
-			return nil // it was settled meanwhile, and rightly
+			return nil, nil // it was settled meanwhile, and rightly
 		}
 		var list []Move
 		if list, ticket, born = s.e.settling(ctx, s.target, c, s.terms, steps, true, why); c.Status != Applying {
@@ -436,7 +485,7 @@ func (s *sender) settle(ctx context.Context, steps []Step, why string) (Change, 
 				}
 			}
 		}
-		return list
+		return list, nil
 	})
 	crashpoint.Here(crashpoint.AfterSettle)
 	if born != "" {
@@ -484,7 +533,7 @@ func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms,
 	}
 	slices.SortFunc(row.Steps, func(a, b Step) int { return a.Op - b.Op })
 	end := Settle(len(t.Ops), row.Steps, stopped)
-	if row.Status == InDoubt && end == InDoubt && len(list) > 0 {
+	if row.Status == InDoubt && end == InDoubt {
 		return list, ticket, "" // the steps say it all
 	}
 	now, err := e.ledger.Now(ctx)
@@ -500,11 +549,13 @@ func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms,
 	case InDoubt:
 		m.Due = now
 	case Partial:
-		var births []Move
 		undo, err := e.undoOf(ctx, c)
 		if t.OnFailure == UndoOnFailure && e.writable(ctx) == nil && err == nil && (undo == nil || !undo.Status.Live()) {
-			births, born = e.cleanUp(ctx, target, row, t)
-			list = append(list, births...)
+			births, undo, err := e.cleanUp(ctx, target, row, t)
+			list, born = append(list, births...), undo
+			if err != nil {
+				m.Why += "; the clean-up could not be prepared: " + err.Error()
+			}
 		}
 	case Applied, Failed, Pending, Approved, Applying, Expired, Rejected, Superseded:
 	}
@@ -520,7 +571,7 @@ func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms,
 }
 
 // cleanUp plans the ordered undo. When it cannot be planned, the parent settles without it and says so.
-func (e *Engine) cleanUp(ctx context.Context, target Target, c Change, t Terms) ([]Move, ChangeID) {
+func (e *Engine) cleanUp(ctx context.Context, target Target, c Change, t Terms) ([]Move, ChangeID, error) {
 	by := c.Request.By
 	by.Scopes = nil // the engine acts here, on the signer's order
 	crashpoint.Here(crashpoint.BeforeBornUndo)
@@ -531,11 +582,14 @@ func (e *Engine) cleanUp(ctx context.Context, target Target, c Change, t Terms) 
 		ordered := Approval{Level: Auto, Evidence: Evidence{Kind: EvidenceOrdered, Digest: c.Statement.Digest()}}
 		ordered.At, _ = e.ledger.Now(ctx)
 		if u, _, list, err = e.draft(ctx, c.Target, req, origin{undoes: &c, approval: &ordered}); err == nil {
-			return list, u.ID
+			_, err = e.wayBack(ctx, target, c, t, by)
+		}
+		if err == nil {
+			return list, u.ID, nil
 		}
 	}
 	e.opt.Log.WarnContext(ctx, "no clean-up was possible", "change", c.ID, "err", err)
-	return nil, ""
+	return nil, "", err
 }
 
 func outcomes(ops int, steps []Step) map[string]string {

@@ -28,7 +28,7 @@ func TestEachSendBrokenBothWays(t *testing.T) {
 		{"refused", func(func() error) error { return fmt.Errorf("403: %w", wetink.ErrNotApplied) }, wetink.Failed, wetink.Failed, 0},
 		{"failed, not done", func(func() error) error { return errLost }, wetink.InDoubt, wetink.Failed, 0},
 		{"failed, but done", func(do func() error) error { _ = do(); return errLost }, wetink.Applied, wetink.Applied, 1},
-		{"answered, not done", func(func() error) error { return nil }, wetink.InDoubt, wetink.Failed, 0},
+		{"answered, not done", func(func() error) error { return nil }, wetink.InDoubt, wetink.InDoubt, 0}, // or done and taken back: a person tells
 		{"answered and done", func(do func() error) error { return do() }, wetink.Applied, wetink.Applied, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 // Reconcile asks the Target about an in-doubt Change. It never writes outside.
 //
 // Seeing our effect proves it at once. Seeing the old state proves nothing until the Target's Flight after
-// the lease is over; a Target that declares none leaves it to Resolve. The Ticket is a fresh undo ticket if
+// the lease is over; a Target that declares none leaves it to Resolve. So does an Op that was answered as done
+// and whose old state is there: it was ignored, or somebody took it back. The Ticket is a fresh undo ticket if
 // it came out as applied.
 func (e *Engine) Reconcile(ctx context.Context, by Principal, id ChangeID) (Change, Ticket, error) {
 	c, err := e.ledger.Get(ctx, by.Tenant, id)
@@ -61,7 +62,7 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 	if err != nil {
 		return c, Ticket{}, err
 	}
-	target, err := e.holds(ctx, t)
+	target, _, err := e.holds(ctx, t) // of any version: it is only looked at
 	if err != nil {
 		return c, Ticket{}, err
 	}
@@ -88,22 +89,29 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 	}
 	var learned []Step
 	stopped := true
+	look, cancel := e.bounded(ctx)
+	defer cancel()
 	for _, s := range ask {
 		op := afterOp(t.Ops[s.Op], s)
-		seen, err := target.Observe(ctx, t.Account, op)
+		seen, err := target.Observe(look, t.Account, op)
 		if err != nil {
 			return c, Ticket{}, fmt.Errorf("read %s: %w", op.Object, err)
 		}
 		verdict, why := judge.Judge(op, c.Before[s.Op], seen)
-		answered := s.Outcome == TookEffect
+		answered := s.Outcome == TookEffect || s.How == "read back"
 		s.How, s.Why = "reconciled", ""
 		switch {
 		case verdict == AsApproved:
 			s.Outcome = TookEffect
 		case verdict == Otherwise:
 			s.Outcome, s.Why = Differs, "read back otherwise: "+why
+			t.OnFailure = StopOnFailure // it may be a person's edit by now: only a person undoes it
 		case verdict == Foreign && answered:
 			s.Outcome, s.Why = Differs, "somebody else changed it since: "+why
+			t.OnFailure, seen = StopOnFailure, Snapshot{Object: seen.Object}
+		case verdict == Untouched && answered: // ignored, or taken back by somebody: who was there knows
+			s.Outcome, s.How = Unknown, "read back"
+			s.Why, seen = "it was answered as done, but the old state is there; look, and run `wetink resolve`", Snapshot{}
 		case verdict == Untouched && final:
 			s.Outcome, s.Why = NoEffect, "it never took effect"
 		default: // unknown still: Untouched too early, or somebody else wrote and hides what we did
@@ -122,6 +130,9 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 		return c, Ticket{}, nil
 	}
 	list, ticket, born := e.settling(ctx, target, c, t, learned, stopped, "")
+	if len(list) == 0 {
+		return c, Ticket{}, nil
+	}
 	if final { // decided by our reading of the clock; the ledger's own has to agree
 		list[len(list)-1].After = landed
 	}
@@ -195,6 +206,7 @@ func (e *Engine) Resolve(ctx context.Context, by Principal, id ChangeID, found [
 	for i := range list {
 		list[i].Event.By = by.Person
 	}
+	list[len(list)-1].After = c.Claim.Lease
 	if _, err := e.ledger.Advance(ctx, list...); err != nil {
 		return c, Ticket{}, fmt.Errorf("resolve %s: %w", id, err)
 	}
@@ -298,7 +310,8 @@ func (e *Engine) sweep(ctx context.Context, later *backoff, wg *sync.WaitGroup) 
 
 var errStillOpen = errors.New("its outcome is still unknown")
 
-// backoff keeps Run from asking about the same Change again and again: 1 s, doubling to a minute.
+// backoff keeps Run from asking about the same Change again and again: 1 s, doubling to a minute for one that
+// waits to start, and to an hour for one in doubt that only a person may settle.
 type backoff struct {
 	mu    sync.Mutex
 	busy  map[ChangeID]bool
@@ -327,7 +340,15 @@ func (e *Engine) later(b *backoff, c Change, wg *sync.WaitGroup, f func() error)
 			delete(b.wait, c.ID)
 			return
 		}
-		w := min(max(2*b.wait[c.ID], time.Second), time.Minute)
+		longest := time.Minute
+		if c.Status == InDoubt {
+			longest = time.Hour
+		}
+		if len(b.wait) > 10_000 { // of Changes that ended elsewhere
+			clear(b.wait)
+			clear(b.until)
+		}
+		w := min(max(2*b.wait[c.ID], time.Second), longest)
 		b.wait[c.ID], b.until[c.ID] = w, time.Now().Add(w)
 		e.opt.Log.InfoContext(context.Background(), "not yet", "change", c.ID, "status", c.Status, "again_in", w, "err", err)
 	})

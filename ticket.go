@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// Ticket is a one-time secret for one verb on one Change. It prints as [redacted].
-type Ticket struct{ secret string }
+// Ticket is a one-time secret for one verb on one Change. It prints as [redacted]; held in a field that is not
+// exported, where fmt calls no methods, it prints as a number.
+type Ticket struct{ reveal func() string }
 
 // PresentedTicket is a secret that came back from outside.
-func PresentedTicket(secret string) Ticket { return Ticket{secret} }
+func PresentedTicket(secret string) Ticket { return Ticket{func() string { return secret }} }
 
 func (Ticket) String() string               { return "[redacted]" }
 func (Ticket) GoString() string             { return "[redacted]" }
@@ -24,10 +25,15 @@ func (Ticket) LogValue() slog.Value         { return slog.StringValue("[redacted
 func (Ticket) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
 // IsZero reports that there is none.
-func (t Ticket) IsZero() bool { return t.secret == "" }
+func (t Ticket) IsZero() bool { return t.Reveal() == "" }
 
 // Reveal is the only way out; grep for it.
-func (t Ticket) Reveal() string { return t.secret }
+func (t Ticket) Reveal() string {
+	if t.reveal == nil {
+		return ""
+	}
+	return t.reveal()
+}
 
 // Verbs of a Ticket.
 const (
@@ -59,7 +65,7 @@ func mint(verb, delivered string, id ChangeID, d Digest, expires time.Time) (Tic
 	if verb == VerbUndo {
 		prefix = "undo_"
 	}
-	t := Ticket{prefix + base64.RawURLEncoding.EncodeToString(b[:])}
+	t := PresentedTicket(prefix + base64.RawURLEncoding.EncodeToString(b[:]))
 	s := Sealed{Verb: verb, Delivered: delivered, Expires: expires}
 	s.Hash = s.seal(t, id, d)
 	return t, s
@@ -71,7 +77,7 @@ func (s Sealed) seal(t Ticket, id ChangeID, d Digest) Digest {
 	h := sha256.New()
 	fmt.Fprintf(h, "wetink/ticket/v1\x00%s\x00%s\x00%d\x00%s\x00", s.Verb, s.Delivered, s.Expires.UnixMilli(), id)
 	h.Write(d[:])
-	h.Write([]byte(strings.TrimSpace(t.secret))) // people paste line ends
+	h.Write([]byte(strings.TrimSpace(t.Reveal()))) // people paste line ends
 	return Digest(h.Sum(nil))
 }
 

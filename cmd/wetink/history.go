@@ -36,14 +36,18 @@ func (h *HistoryCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	after, err := s.before(ctx, now.Add(-since))
+	if err != nil {
+		return err
+	}
 	n := 0
-	for e, err := range s.ledger.Events(ctx, 0, h.Follow) {
+	for e, err := range s.ledger.Events(ctx, after, h.Follow) {
 		switch {
 		case ctx.Err() != nil || errors.Is(err, context.Canceled):
 			return nil
 		case err != nil:
 			return err
-		case e.At.Before(now.Add(-since)) || e.Tenant != s.me.Tenant:
+		case e.Tenant != s.me.Tenant:
 			continue
 		}
 		n++
@@ -59,6 +63,41 @@ func (h *HistoryCmd) Run(ctx context.Context) error {
 		s.say("Nothing happened in the last %s.\n", h.Since)
 	}
 	return nil
+}
+
+// before returns the position of the last event earlier than t. The ledger's time never runs back, so it can be
+// searched for, and a week of a long history does not read the years before it.
+func (s *session) before(ctx context.Context, t time.Time) (int64, error) {
+	early := func(seq int64) (bool, error) { // the event at seq is there, and earlier than t
+		for e, err := range s.ledger.Events(ctx, seq-1, false) {
+			return err == nil && e.At.Before(t), err
+		}
+		return false, nil
+	}
+	low, high := int64(0), int64(1) // what is at low is earlier; what is at high is not, once the first loop ended
+	for {
+		yes, err := early(high)
+		if err != nil {
+			return 0, err
+		}
+		if !yes {
+			break
+		}
+		low, high = high, 2*high
+	}
+	for low+1 < high {
+		mid := low + (high-low)/2
+		yes, err := early(mid)
+		if err != nil {
+			return 0, err
+		}
+		if yes {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low, nil
 }
 
 // days reads a duration that may also be a number of days, which time.ParseDuration has no word for.

@@ -3,6 +3,7 @@ package intervals
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,6 +68,8 @@ func NewClient(base string, key Key, athlete string) *Client {
 	// server closed it, and nobody would know.
 	write.DisableKeepAlives = true
 	write.ForceAttemptHTTP2 = false
+	// A clone goes on offering h2 by ALPN, which it then cannot speak: offer only what it speaks.
+	write.TLSClientConfig = &tls.Config{NextProtos: []string{"http/1.1"}}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a redirect would repeat the write elsewhere
 	return &Client{strings.TrimRight(base, "/") + "/api/v1", key, athlete,
 		&http.Client{Transport: read, Timeout: Timeout, CheckRedirect: stay},
@@ -145,7 +148,7 @@ func (c *Client) write(ctx context.Context, method, path string, body []byte) ([
 	}
 	var api *APIError
 	var op *net.OpError
-	refused := errors.As(err, &api) && api.Status >= 400 && api.Status < 500
+	refused := errors.As(err, &api) && api.Status >= 400 && api.Status < 500 && api.Status != http.StatusRequestTimeout
 	unsent := errors.Is(err, errNotSent) || errors.As(err, &op) && op.Op == "dial"
 	if refused || unsent {
 		return nil, fmt.Errorf("%s %s: %w: %w", method, path, err, wetink.ErrNotApplied)

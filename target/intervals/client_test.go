@@ -2,6 +2,8 @@ package intervals
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -127,5 +129,55 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	}
 	if followed != 0 {
 		t.Errorf("%d redirects were followed", followed)
+	}
+}
+
+// A service that offers HTTP/2, as most do: the write connections speak HTTP/1.1 and must not offer more.
+func TestWritesOverTLSReachAServiceThatSpeaksHTTP2(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"proto":"`+r.Proto+`"}`)
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	c := NewClient(s.URL, NewKey("k"), "0")
+	for _, h := range []*http.Client{c.reads, c.writes} {
+		tr := h.Transport.(*http.Transport)
+		if tr.TLSClientConfig == nil {
+			tr.TLSClientConfig = &tls.Config{}
+		}
+		tr.TLSClientConfig.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	}
+	var v map[string]any
+	if err := c.get(context.Background(), "/x", nil, &v); err != nil {
+		t.Errorf("read: %v", err)
+	}
+	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodDelete} {
+		if b, err := c.write(context.Background(), method, "/x", []byte("{}")); err != nil {
+			t.Errorf("%s: %s %v", method, b, err)
+		}
+	}
+}
+
+// RFC 9110 section 15.5.9: the server did not get a complete request in the time that it waits. What a proxy means
+// by it is anybody's guess.
+func TestA408ProvesNothing(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestTimeout) }))
+	defer s.Close()
+	if _, err := NewClient(s.URL, NewKey("k"), "0").write(context.Background(), http.MethodPut, "/x", []byte("{}")); err == nil || errors.Is(err, wetink.ErrNotApplied) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A field of tomorrow's schema may hold an object.
+func TestUnmovedComparesFieldsOfAnyShape(t *testing.T) {
+	snapshot := func(body string) wetink.Snapshot { return wetink.Snapshot{Object: "1", Body: json.RawMessage(body)} }
+	var target *Target
+	if same, moved := target.Unmoved(snapshot(`{"race":{"a":1}}`), snapshot(`{"race":{"a":2}}`)); same || len(moved) != 1 {
+		t.Errorf("%t %v", same, moved)
+	}
+	if same, moved := target.Unmoved(snapshot(`{"race":{"a":1,"b":[1]}}`), snapshot(`{"race":{"b":[1],"a":1}}`)); !same {
+		t.Errorf("%v", moved)
 	}
 }

@@ -541,3 +541,62 @@ func TestEveryFieldOfTheServicesSchemaIsBoundOrIgnoredForAReason(t *testing.T) {
 		t.Errorf("only %d fields", len(e))
 	}
 }
+
+// applyAndUndo returns what is shown at the end.
+func (c *calendar) applyAndUndo(args string) (shown string, warnings []string) {
+	c.t.Helper()
+	ch, ev := c.mustPreview(args)
+	terms, err := ch.Terms()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if got, undo := c.apply(ch, ev); got.Status == wetink.Applied {
+		if _, _, err := c.Undo(ctx, wetink.Principal{}, ch.ID, &undo); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return c.shown(ch.ID), terms.Warnings
+}
+
+func TestAnUndoThatCannotRestoreAFieldSaysSo(t *testing.T) {
+	c := open(t, nil)
+	if shown, _ := c.applyAndUndo(fmt.Sprintf(`{"action":"update","event_id":%d,"set":{"type":"Ride"}}`, camp)); shown == "undone" && c.event(camp)["type"] != nil {
+		t.Errorf("the type is %v, and it is shown as %s", c.event(camp)["type"], shown)
+	}
+}
+
+func TestUndoFromStepsToProseRestoresWhatTheStepsComputed(t *testing.T) {
+	c := open(t, nil)
+	const strength = 70010008
+	before := c.event(strength)
+	shown, _ := c.applyAndUndo(fmt.Sprintf(`{"action":"update","event_id":%d,"set":{"description":"- 10m 75%%\n- 5m 50%%"}}`, strength))
+	after := c.event(strength)
+	for _, f := range []string{"moving_time", "icu_training_load", "description"} {
+		if fmt.Sprint(before[f]) != fmt.Sprint(after[f]) {
+			t.Errorf("%s was %v and is %v, shown as %s", f, before[f], after[f], shown)
+		}
+	}
+}
+
+func TestAWorkoutOfProseWithADistanceIsCreated(t *testing.T) {
+	c := open(t, nil)
+	shown, warnings := c.applyAndUndo(`{"action":"create","event":{"category":"WORKOUT","type":"Swim","name":"Easy swim","start_date_local":"2026-12-09","description":"Swim easy, no watch.","distance":1500,"moving_time":2400}}`)
+	if shown != "undone" || !strings.Contains(fmt.Sprint(warnings), "distance is left out") {
+		t.Errorf("%s %q", shown, warnings)
+	}
+}
+
+func TestWarningsSpeakOnlyOfWhatWasAsked(t *testing.T) {
+	c := open(t, nil)
+	_, warnings := c.applyAndUndo(fmt.Sprintf(`{"action":"update","event_id":%d,"set":{"description":"- 10m 75%%"}}`, tempo))
+	if strings.Contains(fmt.Sprint(warnings), "left out") {
+		t.Errorf("%q", warnings)
+	}
+}
+
+func TestASportThatNoUndoBringsBackIsNotDropped(t *testing.T) {
+	c := open(t, nil)
+	if _, _, err := c.preview(fmt.Sprintf(`{"action":"update","event_id":%d,"set":{"category":"NOTE"}}`, easy)); err == nil || !strings.Contains(err.Error(), "category") {
+		t.Errorf("%v", err)
+	}
+}

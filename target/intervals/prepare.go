@@ -152,7 +152,7 @@ func (p *plan) create(ctx context.Context, at string, f *Fields) error {
 	if e.day() < p.today {
 		return bad(at+".start_date_local", fmt.Sprintf("%s is in the past; today is %s in %s", e.day(), p.today, p.owner.TimeZone), "use today or later")
 	}
-	p.readText(at, e)
+	p.readText(at, e, e.text("type"))
 	if err := p.collisions(ctx, e); err != nil {
 		return err
 	}
@@ -195,15 +195,19 @@ func (p *plan) collisions(ctx context.Context, e event) error {
 
 // readText reads a description as the service will. What it computes from steps is not sent: it would be
 // ignored, and look like a failure afterwards.
-func (p *plan) readText(at string, e event) {
+func (p *plan) readText(at string, e event, sport string) {
 	if !e.set("description") {
 		return
 	}
 	text := e.text("description")
-	for _, f := range workout.Lint(text, e.text("type")) {
+	for _, f := range workout.Lint(text, sport) {
 		p.warn("%s.description: %s", at, f.Message)
 	}
 	if len(workout.Parse(text).Steps) == 0 {
+		if _, sent := e["distance"]; sent {
+			delete(e, "distance") // the service takes it from the text, and there is none
+			p.warn("%s.distance is left out: the service sets it to 0 where the description has no steps", at)
+		}
 		return
 	}
 	for _, f := range []string{"moving_time", "distance", "icu_training_load"} {
@@ -289,6 +293,9 @@ func (p *plan) update(ctx context.Context, id EventID, set *Fields, clear []stri
 	if want.set("category") {
 		category = want.text("category")
 	}
+	if category == "NOTE" && e.set("type") {
+		return bad("set.category", "a note has no sport and no steps: they would be lost, and no undo brings them back", "create a note beside it")
+	}
 	if want.set("type") && category == "NOTE" {
 		return bad("set.type", "a NOTE has no sport", "leave type out")
 	}
@@ -296,14 +303,11 @@ func (p *plan) update(ctx context.Context, id EventID, set *Fields, clear []stri
 		return bad("set.start_date_local", fmt.Sprintf("%s is in the past; today is %s", s, p.today), "use today or later")
 	}
 	if want.set("description") {
-		merged := maps.Clone(e)
-		maps.Copy(merged, want)
-		p.readText("set", merged)
-		for _, f := range []string{"moving_time", "distance", "icu_training_load"} {
-			if _, kept := merged[f]; !kept {
-				delete(want, f)
-			}
+		sport := e.text("type")
+		if want.set("type") {
+			sport = want.text("type")
 		}
+		p.readText("set", want, sport)
 		p.losesSteps(e, want.text("description"))
 	} else if _, clears := want["description"]; clears {
 		p.losesSteps(e, "")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -154,7 +155,7 @@ func same(field string, sent, got json.RawMessage) bool {
 		}
 		return slices.Equal(sortedText(x), sortedText(y))
 	}
-	return a == b
+	return reflect.DeepEqual(a, b)
 }
 
 func empty(field string, v json.RawMessage) bool {

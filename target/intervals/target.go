@@ -73,8 +73,8 @@ func (t *Target) owner(ctx context.Context) (o owner, err error) {
 	return o, nil
 }
 
-// Observe implements wetink.Target. A create is looked up by its external_id, first on its day, then around
-// it: somebody may have moved it already. The id that an answer gave for it counts only if the external_id
+// Observe implements wetink.Target. A create is looked up by its external_id, around its day: somebody
+// may have moved it already. The id that an answer gave for it counts only if the external_id
 // there is ours.
 func (t *Target) Observe(ctx context.Context, acct wetink.Account, op wetink.Op) (wetink.Snapshot, error) {
 	if op.Object != "" {
@@ -91,16 +91,14 @@ func (t *Target) Observe(ctx context.Context, acct wetink.Account, op wetink.Op)
 	if err != nil {
 		return wetink.Snapshot{}, fmt.Errorf("day of a create: %w", err)
 	}
-	for _, around := range []int{0, 45} {
-		list, err := t.list(ctx, acct, day.AddDate(0, 0, -around), day.AddDate(0, 0, around))
-		if err != nil {
-			return wetink.Snapshot{}, err
-		}
-		for _, e := range list {
-			if e.text("external_id") == op.Key {
-				// A list and a read of one event may differ; what is bound is always a read of the one.
-				return t.observeID(ctx, acct, strconv.FormatInt(e.id(), 10))
-			}
+	list, err := t.list(ctx, acct, day.AddDate(0, 0, -45), day.AddDate(0, 0, 45))
+	if err != nil {
+		return wetink.Snapshot{}, err
+	}
+	for _, e := range list {
+		if e.text("external_id") == op.Key {
+			// A list and a read of one event may differ; what is bound is always a read of the one.
+			return t.observeID(ctx, acct, strconv.FormatInt(e.id(), 10))
 		}
 	}
 	return wetink.Snapshot{Object: op.Object, Absent: true, At: time.Now().UTC()}, nil

@@ -75,7 +75,14 @@ func former(op wetink.Op, was event) (json.RawMessage, error) {
 		} else if v, ok := emptied(f); ok {
 			sent[f] = v
 		} else {
-			delete(sent, f) // a required field that was empty: there is nothing to put back
+			sent[f] = json.RawMessage("null") // nothing empties it for sure: the read-back says what became of it
+		}
+	}
+	if _, text := sent["description"]; text && !was.set(stepsField) {
+		for _, f := range []string{"moving_time", "distance", "icu_training_load"} { // the steps that we wrote computed them
+			if _, ok := sent[f]; !ok && was.set(f) {
+				sent[f] = was[f]
+			}
 		}
 	}
 	return encode(sent)
