@@ -248,6 +248,26 @@ func TestUndoTicketExpires(t *testing.T) {
 	})
 }
 
+func TestAnEditedRowDoesNotProlongAnUndoTicket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &editedLedger{Ledger: wetinktest.NewLedger()}
+		k := wetinktest.On(l, wetinktest.NewTarget(), agentLevel())
+		k.Target.Put("a", `{"n":1}`)
+		c, ev := preview(t, k, setN2)
+		_, undo, err := k.Apply(ctx, by, c.ID, &ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.edit = func(c *wetink.Change) { c.Due = c.Due.AddDate(1, 0, 0) }
+		time.Sleep(24 * time.Hour)
+		undoEv := presented(undo)
+		if _, _, err := k.Undo(ctx, by, c.ID, &undoEv); !errors.Is(err, wetink.ErrExpired) {
+			t.Errorf("undo after a day: %v", err)
+		}
+		wantEffects(t, k, 1)
+	})
+}
+
 func TestWritesOffRefusesAndBurnsNothing(t *testing.T) {
 	k := kit(t, &wetink.Options{Policy: wetink.Floor{Level: wetink.Agent}, Mode: wetink.ModeOff})
 	c, ev := preview(t, k, setN2)
