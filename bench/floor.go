@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -21,7 +20,7 @@ func syncRate(dir string) (float64, error) {
 		if _, err := f.Write(block); err != nil {
 			return 0, err
 		}
-		if err := syscall.Fdatasync(int(f.Fd())); err != nil {
+		if err := datasync(f); err != nil {
 			return 0, err
 		}
 		n++
