@@ -8,8 +8,9 @@
 //
 // change.go is the noun: what a [Change] is and where it can go. statement.go is what a person signs.
 // ledger.go is what is durable. engine.go has the verbs in order of life: [Engine.Preview],
-// [Engine.Approve], [Engine.Apply], [Engine.Undo]. execute.go is the one place that writes outside.
-// reconcile.go is what happens when an answer was lost.
+// [Engine.Approve] (verify.go: what evidence is worth), [Engine.Apply]. execute.go is the one place that
+// writes outside, settle.go records the end, undo.go is [Engine.Undo], and reconcile.go is what happens when
+// an answer was lost.
 //
 // # What is promised
 //

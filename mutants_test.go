@@ -25,7 +25,7 @@ var mutants = map[string]mutant{
 	"snapshot digest without its object": {"target.go", "len(s.Object), s.Object)", "0, \"\")", ".", "TestARowEditedAfterApproval"},
 	"payload need not be compact":        {"statement.go", "if !bytes.Equal(op.Payload, back.Ops[i].Payload) {", "if !bytes.Equal(op.Payload, back.Ops[i].Payload) && false {", ".", "TestPayloadSurvives"},
 	"any version of a statement":         {"statement.go", "if t.V != 1 {", "if false {", ".", "TestStatementsThatWereTouched"},
-	"evidence of another statement":      {"engine.go", "\tif ev.Digest != digest {\n\t\treturn Approval{}, fmt.Errorf(\"%w: what was shown", "\tif false {\n\t\treturn Approval{}, fmt.Errorf(\"%w: what was shown", ".", "TestApprovalOfAnotherStatement"},
+	"evidence of another statement":      {"verify.go", "\tif ev.Digest != digest {\n\t\treturn Approval{}, fmt.Errorf(\"%w: what was shown", "\tif false {\n\t\treturn Approval{}, fmt.Errorf(\"%w: what was shown", ".", "TestApprovalOfAnotherStatement"},
 	"stored approvals are believed":      {"execute.go", "again, err := e.verify(ctx, c, t, a.Evidence)", "again, err := a, error(nil)", ".", "TestARowEditedAfterApproval"},
 
 	// Tickets.
@@ -35,11 +35,11 @@ var mutants = map[string]mutant{
 	"a ticket is not bound to its way": {"ticket.go", "s.Verb, s.Delivered, s.Expires.UnixMilli(), id)", "s.Verb, \"\", s.Expires.UnixMilli(), id)", ".", "TestTicketsAreBound"},
 	"a ticket is not bound to its end": {"ticket.go", "s.Verb, s.Delivered, s.Expires.UnixMilli(), id)", "s.Verb, s.Delivered, 0, id)", ".", "TestTicketsAreBound"},
 	"a ticket prints":                  {"ticket.go", "func (Ticket) Format(s fmt.State, _ rune)   { fmt.Fprint(s, \"[redacted]\") }", "func (t Ticket) Format(s fmt.State, _ rune) { fmt.Fprint(s, t.Reveal()) }", ".", "TestSecretsPrint"},
-	"an undo ticket has no end":        {"engine.go", "parent.Before = s.Expires", "_ = s.Expires", ".", "TestAnEditedRow"},
-	"the older undo ticket lives":      {"engine.go", "m.Ticket, m.Due, m.Why = &sealed, c.Due, c.Why", "m.Due, m.Why = sealed.Expires, c.Why", ".", "TestApplySentAgain"},
+	"an undo ticket has no end":        {"undo.go", "parent.Before = s.Expires", "_ = s.Expires", ".", "TestAnEditedRow"},
+	"the older undo ticket lives":      {"undo.go", "m.Ticket, m.Due, m.Why = &sealed, c.Due, c.Why", "m.Due, m.Why = sealed.Expires, c.Why", ".", "TestApplySentAgain"},
 
 	// Before the claim.
-	"no expiry at approval":     {"engine.go", "m.Before, m.Due, m.Approval = t.Expires, due, &a", "m.Due, m.Approval = due, &a", ".", "TestExpiry|TestExpiredStays"},
+	"no expiry at approval":     {"verify.go", "m.Before, m.Due, m.Approval = t.Expires, due, &a", "m.Due, m.Approval = due, &a", ".", "TestExpiry|TestExpiredStays"},
 	"no end of starting":        {"execute.go", "m.After, m.Before, m.Due = t.NotBefore, t.StartBy, s.claim.Lease", "m.After, m.Due = t.NotBefore, s.claim.Lease", ".", "TestApprovedButNeverStarted"},
 	"writes off is not asked":   {"execute.go", "if m != ModeGuarded {", "if false {", ".", "TestWritesOff"},
 	"account is not asked":      {"execute.go", "case acct != t.Account:", "case acct != t.Account && false:", ".", "TestAccountSwitched"},
@@ -50,7 +50,7 @@ var mutants = map[string]mutant{
 	"scopes are not asked":      {"target.go", "return p.Scopes == nil || slices.Contains(p.Scopes, scope)", "return p.Scopes == nil || slices.Contains(p.Scopes, scope) || true", ".", "TestScopes"},
 	"presses count as people":   {"approval.go", "people[a.Evidence.By] = true", "people[Person(a.Evidence.By+Person(rune('a'+len(people))))] = true", ".", "TestFourEyes|TestTwoPeople"},
 	"the requester counts":      {"approval.go", "r.Other && a.Evidence.By == t.Requester", "false", ".", "TestFourEyes|TestTwoPeople"},
-	"a lower level is enough":   {"engine.go", "if a.Level < t.Require.Level {", "if false {", ".", "TestALaxerPolicy"},
+	"a lower level is enough":   {"verify.go", "if a.Level < t.Require.Level {", "if false {", ".", "TestALaxerPolicy"},
 
 	// The send.
 	"stale is not looked at":            {"execute.go", "if now.Digest() != op.Before {", "if now.Digest() != op.Before && false {", ".", "TestApplyRefusesWhenTargetMoved"},
@@ -60,22 +60,22 @@ var mutants = map[string]mutant{
 	"a lost answer is a failure":        {"execute.go", "step.Outcome, step.Why = Unknown, \"the answer was lost: \"+err.Error()", "step.Outcome, step.Why = NoEffect, err.Error()", ".", "TestEachSendBroken"},
 	"an answer is believed":             {"execute.go", "case verdict == Untouched:\n\t\tstep.Outcome", "case false:\n\t\tstep.Outcome", ".", "TestEachSendBroken"},
 	"a late answer is ignored":          {"execute.go", "return ok && old.Outcome != s.Outcome || !ok && s.Outcome != NoEffect", "return false && (ok && old.Outcome != s.Outcome)", ".", "TestLateReceipt"},
-	"clean-up although switched off":    {"execute.go", "t.OnFailure == UndoOnFailure && e.writable(ctx) == nil &&", "t.OnFailure == UndoOnFailure &&", ".", "TestWritesOffInTheMiddle"},
+	"clean-up although switched off":    {"settle.go", "t.OnFailure == UndoOnFailure && e.writable(ctx) == nil &&", "t.OnFailure == UndoOnFailure &&", ".", "TestWritesOffInTheMiddle"},
 
 	"a late effect is shown as undone":   {"change.go", "if undo.Status == Applied && c.effects() <= len(undo.Before) {", "if undo.Status == Applied {", ".", "TestALateEffect"},
 	"a failing clock is a recorded step": {"execute.go", "if list, err = decide(c); err != nil {\n\t\t\tcontinue", "if list, err = decide(c); err != nil {\n\t\t\treturn nil", ".", "TestNothingIsSentBeforeTheStep"},
 	"only the own clock fences":          {"execute.go", "err != nil || !now.Before(s.claim.Lease) || !time.Now().Before(s.until)", "err != nil || now.IsZero() || !time.Now().Before(s.until)", ".", "TestNothingIsSentWhenTheLease"},
 
 	// Afterwards.
-	"a stored hash approves":            {"engine.go", "if ev.Kind == EvidenceTicket && ev.Ticket.IsZero() {", "if false {", ".", "TestAStoredHash"},
-	"an undo looks once":                {"engine.go", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil {\n\t\treturn Change{}, none, err", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil && false {\n\t\treturn Change{}, none, err", ".", "TestUndoKeepsAnEdit"},
-	"an undo ticket works again":        {"engine.go", "if ev != nil && live != nil && live.usedTicket(c) {", "if false {", ".", "TestAnUndoTicketIsUsedOnce"},
+	"a stored hash approves":            {"verify.go", "if ev.Kind == EvidenceTicket && ev.Ticket.IsZero() {", "if false {", ".", "TestAStoredHash"},
+	"an undo looks once":                {"undo.go", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil {\n\t\treturn Change{}, none, err", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil && false {\n\t\treturn Change{}, none, err", ".", "TestUndoKeepsAnEdit"},
+	"an undo ticket works again":        {"undo.go", "if ev != nil && live != nil && live.usedTicket(c) {", "if false {", ".", "TestAnUndoTicketIsUsedOnce"},
 	"an answered effect never was":      {"reconcile.go", "case verdict == Untouched && answered:", "case verdict == Untouched && answered && !final:", ".", "TestAnAnsweredEffect"},
 	"resolved before the lease is over": {"reconcile.go", "list[len(list)-1].After = c.Claim.Lease", "_ = list", ".", "TestResolveIsRefused"},
 	"somebody else's state is ours":     {"execute.go", "return step // without After", "// without After", ".", "TestCleanUpDoesNotOverwrite"},
 	"old state proves at once":          {"reconcile.go", "final := judge.Flight() > 0 && !now.Before(landed)", "final := judge.Flight() > 0 || now.Before(landed)", ".", "TestOldStateProves|TestNoFlight"},
 	"no flight is a short one":          {"reconcile.go", "final := judge.Flight() > 0 && ", "final := ", ".", "TestNoFlight"},
-	"undo overwrites a later edit":      {"engine.go", "if same, fields := un.Unmoved(s.Receipt.After, now); !same {", "if same, fields := un.Unmoved(s.Receipt.After, now); !same && false {", ".", "TestUndoRefusesWhenTargetMoved"},
+	"undo overwrites a later edit":      {"undo.go", "if same, fields := un.Unmoved(s.Receipt.After, now); !same {", "if same, fields := un.Unmoved(s.Receipt.After, now); !same && false {", ".", "TestUndoRefusesWhenTargetMoved"},
 
 	// The ledger, and its clock.
 	"the clock runs back":   {"ledger/memory/memory.go", "wall.Before(floor) {", "false {", ".", "TestExpiredStays"},

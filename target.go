@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/wetink/wetink/internal/strictjson"
 )
 
 // Account is a resolved identity ("i317…", a DID), never an alias and never a credential.
@@ -174,4 +177,47 @@ func (v verifiedBlobs) Blob(ctx context.Context, d Digest) ([]byte, error) {
 		return nil, fmt.Errorf("blob %s: %w", d, ErrTampered)
 	}
 	return b, nil
+}
+
+// asRequestError turns what strictjson says of outside JSON into what a caller is told. A request that is too
+// long as a whole is told which text makes it so.
+func asRequestError(args []byte, err error) error {
+	var je *strictjson.Error
+	if !errors.As(err, &je) {
+		return &RequestError{Reason: err.Error()}
+	}
+	re := &RequestError{Field: je.Path, Reason: je.Reason}
+	if errors.Is(err, strictjson.ErrLimit) && je.Path == "" {
+		re.Field = longest(args)
+		re.Fix = "shorten it"
+	}
+	return re
+}
+
+// longest is the path of the longest text in an oversized request, "" if it is none.
+func longest(args []byte) (path string) {
+	var v any
+	if len(args) > 16<<20 || json.Unmarshal(args, &v) != nil {
+		return ""
+	}
+	most := 0
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case string:
+			if len(v) > most {
+				most, path = len(v), at
+			}
+		case []any:
+			for i, e := range v {
+				walk(fmt.Sprintf("%s[%d]", at, i), e)
+			}
+		case map[string]any:
+			for k, e := range v {
+				walk(strings.TrimPrefix(at+"."+k, "."), e)
+			}
+		}
+	}
+	walk("", v)
+	return path
 }

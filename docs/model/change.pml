@@ -6,14 +6,16 @@
  *
  * A flag with -D makes it another model:
  *   LIAR    requests land after the declared flight, and the person who resolves guesses
+ *   WALK    biases a random simulation
  *   LIVE    adds the LTL formula, for the search with weak fairness
+ *   REACH   =n makes reaching place n an error, and so a trace that goes there
  *   others  seeded bugs; every one must be found. Each is named where it stands.
  *
  * Lines that begin with EV are a trace: what somebody did, and then the moves it made. The engine replays them.
  */
 
 mtype:status = { none, pending, approved, applying, applied, failed, partial, in_doubt, expired, rejected, superseded };
-mtype:outcome = { nothing, yes, no, unknown };
+mtype:outcome = { nothing, yes, no, unknown, missed };	/* missed: answered as done, and the old state is there */
 mtype:level = { agent, one, two };	/* a ticket; one person; two people */
 
 /* The table of change.go. Its form is read by a test: one line a status. */
@@ -50,12 +52,24 @@ byte undone;			/* the op that change 1 takes back */
 /* ---- what only the properties look at ---- */
 bool consented[2];			/* was approved at some time */
 bool forbidden[2];		/* a step was recorded while the switch was off */
-bool lostonce;			/* a commit was lost: once is enough, and without it nothing goes round in circles */
+bool overdue[2];		/* something was sent after its owner's time */
+bool lostonce;			/* a commit of a claim was lost: twice would be going round in circles */
 bool again;			/* the same call was sent again */
 mtype:outcome proof[4] = nothing;	/* what the owner itself knows, at the end */
 
 hidden byte k; hidden byte y; hidden byte n; hidden byte u;
-hidden byte rest; hidden byte stop; hidden byte contrary; hidden byte born; hidden byte hold;
+hidden byte rest; hidden byte stop; hidden byte contrary; hidden byte born; hidden byte lost;
+
+#ifdef WALK	/* a random walk, for traces: without it nearly every life ends in a rejection or a crash */
+bool meddling; bool frail; bool hasty;
+#define MAYMEDDLE meddling
+#define MAYCRASH frail
+#define MAYTICK (hasty || timeout)
+#else
+#define MAYMEDDLE true
+#define MAYCRASH true
+#define MAYTICK true
+#endif
 
 #define IX(c, i) (2*(c)+(i))
 #define ENDED(c) (st[c] == applied || st[c] == failed || st[c] == partial)
@@ -75,12 +89,28 @@ hidden byte rest; hidden byte stop; hidden byte contrary; hidden byte born; hidd
 #define FINAL(c) (sight && clock[c] == 3)
 #endif
 
+#ifdef REACH
+#define PLACE(n) assert(n != REACH)
+#else
+#define PLACE(n) skip
+#endif
+
+/* Nothing in here goes round in circles (`check` proves it), so every life comes to a rest; and there all is settled. */
+#define REST(c) (st[c] == none || SETTLED(c))
+
 /* Every change of a status. late: by the owner of the claim, after somebody else spoke. */
 inline move(c, to, late) {
 	assert(TABLE(st[c], to));
 	assert(!ENDED(c) || to == st[c] || late);	/* end states are stable but for the late receipt */
 	printf("EV   %d:%e>%e\n", c, st[c], to);
 	assert(to != applying || consented[c]);
+	if
+	:: ENDED(c) && to == in_doubt && st[c] == applied -> PLACE(1)
+	:: ENDED(c) && to == in_doubt && st[c] == failed -> PLACE(2)
+	:: ENDED(c) && to == in_doubt && st[c] == partial -> PLACE(3)
+	:: st[c] == in_doubt && late && effects[2] > 0 -> PLACE(4)
+	:: else
+	fi;
 	st[c] = to;
 	consented[c] = consented[c] || to == approved;
 #ifdef LIAR
@@ -102,7 +132,7 @@ inline count(c, stopped) {
 		if
 		:: out[IX(c, k)] == yes -> y++
 		:: out[IX(c, k)] == no -> n++
-		:: out[IX(c, k)] == unknown -> u++
+		:: out[IX(c, k)] == unknown || out[IX(c, k)] == missed -> u++
 		:: out[IX(c, k)] == nothing && (stopped || rest) -> n++
 		:: else -> u++; rest = true	/* sent one at a time: at most one is in flight */
 		fi;
@@ -139,55 +169,79 @@ inline bear(c) {
 	fi
 }
 
-/* An op of which more may be learned: unknown, answered but never seen, or the one that may be in flight. */
-#define ASK(c, i) (i < ops[c] && (out[IX(c, i)] == unknown || (out[IX(c, i)] == yes && unread[IX(c, i)]) || \
-	(out[IX(c, i)] == nothing && (i == 0 || out[IX(c, 0)] == yes))))
-#define TELLS(c, i) (ASK(c, i) && (SEEN(c, i) || FINAL(c)))
+#ifdef LATE_TRUSTED	/* seeded: an answer that came late is not looked after */
+bool heard[4];
+#define UNREAD(c, i) (unread[IX(c, i)] && !heard[IX(c, i)])
+#else
+#define UNREAD(c, i) unread[IX(c, i)]
+#endif
+
+/* An op of which more may be learned: not known, answered but never looked at, or the one that may be in flight. */
+#define ASK(c, i) (i < ops[c] && (out[IX(c, i)] == unknown || out[IX(c, i)] == missed || \
+	(out[IX(c, i)] == yes && UNREAD(c, i)) || (out[IX(c, i)] == nothing && (i == 0 || out[IX(c, 0)] == yes))))
+#define TELLS(c, i) (ASK(c, i) && (SEEN(c, i) || out[IX(c, i)] == yes || (FINAL(c) && out[IX(c, i)] != missed)))
 #define LEARNS(c) (TELLS(c, 0) || TELLS(c, 1) || !(ASK(c, 0) || ASK(c, 1)))
 
 inline reconcileOne(c, i) {
 	if
 	:: !ASK(c, i)
 	:: ASK(c, i) && SEEN(c, i) -> out[IX(c, i)] = yes; unread[IX(c, i)] = false
-	:: ASK(c, i) && !SEEN(c, i) && FINAL(c) -> out[IX(c, i)] = no; unread[IX(c, i)] = false
-	:: ASK(c, i) && !SEEN(c, i) && !FINAL(c) ->
+	/* ignored, or taken back by somebody: a person who looks may know, the passing of time does not */
+#ifndef HALF_SEEN	/* seeded: it counts as done because another one is seen */
+	:: ASK(c, i) && !SEEN(c, i) && out[IX(c, i)] == yes -> out[IX(c, i)] = missed; unread[IX(c, i)] = false; lost = true
+#else
+	:: ASK(c, i) && !SEEN(c, i) && out[IX(c, i)] == yes
+#endif
+	:: ASK(c, i) && !SEEN(c, i) && out[IX(c, i)] != yes && out[IX(c, i)] != missed && FINAL(c) -> out[IX(c, i)] = no
+	:: else ->
 		if
 		:: out[IX(c, i)] == nothing -> stop = false
-#ifndef HALF_SEEN	/* seeded: an answered op that is not there counts as done because another one is seen */
-		:: out[IX(c, i)] == yes -> hold = true
-#endif
 		:: else
 		fi
 	fi
 }
 
 inline reconcile(c) {
-	stop = true; hold = false;
+	stop = true; lost = false;
 	if	/* the second is asked first, because what is known of the first says whether it may be in flight */
 	:: ops[c] == 2 -> reconcileOne(c, 1)
 	:: else
 	fi;
 	reconcileOne(c, 0);
+#ifndef FORGETFUL	/* seeded: that it may be in flight is read from the first having taken effect, which is doubted now */
 	if
-	:: hold -> born = false; move(c, in_doubt, false)	/* what was learned is kept; it ends when the rest is known */
-	:: else -> conclude(c, stop, false)
-	fi
+	:: lost && !stop -> PLACE(6); out[IX(c, 1)] = unknown
+	:: else
+	fi;
+#else
+	if
+	:: lost && !stop -> stop = true
+	:: else
+	fi;
+#endif
+	conclude(c, stop, false)
 }
 
-/* What the owner knows goes into the row. An unknown is no receipt: it never takes the place of an effect that was seen. */
+/* What the owner knows goes into the row. Not knowing is no receipt: it never takes the place of an effect that was
+   seen, and neither does an answer that nobody looked after, of what was looked after already. */
 #ifdef LATE_UNKNOWN	/* seeded: it does */
-#define PROTECTED(c, i) false
+#define PROTECTED(c, i, a) false
 #else
-#define PROTECTED(c, i) (know[i] == unknown && out[IX(c, i)] == yes && !unread[IX(c, i)])
+#define PROTECTED(c, i, a) (((know[i] == unknown || know[i] == missed) && out[IX(c, i)] == yes && !unread[IX(c, i)]) || \
+	(know[i] == yes && a && (out[IX(c, i)] == missed || (out[IX(c, i)] == yes && !unread[IX(c, i)]))))
 #endif
-#define CONTRADICTS(c, i) (know[i] != nothing && know[i] != out[IX(c, i)] && \
-	!(know[i] == no && out[IX(c, i)] == nothing) && !PROTECTED(c, i))
+#define CONTRADICTS(c, i, a) (know[i] != nothing && know[i] != out[IX(c, i)] && \
+	!(know[i] == no && out[IX(c, i)] == nothing) && !PROTECTED(c, i, a))
 
 inline merge(c, i, answered, late) {
 	if
 	:: know[i] == nothing
-	:: know[i] != nothing && late && PROTECTED(c, i)
-	:: else -> out[IX(c, i)] = know[i]; unread[IX(c, i)] = (know[i] == yes && answered)
+	:: know[i] != nothing && late && PROTECTED(c, i, answered) -> PLACE(5)
+	:: else ->
+		out[IX(c, i)] = know[i]; unread[IX(c, i)] = (know[i] == yes && answered);
+#ifdef LATE_TRUSTED
+		heard[IX(c, i)] = late
+#endif
 	fi
 }
 
@@ -201,15 +255,16 @@ inline merge(c, i, answered, late) {
 #endif
 #endif
 
-#define CRASH :: atomic { printf("EV %c.crash\n", 64+me); goto gone }
+#define CRASH :: atomic { MAYCRASH -> printf("EV %c.crash\n", 64+me); goto gone }
 
 proctype Executor(byte me) {
 	byte c; byte i;
 	mtype:outcome know[2] = nothing;	/* in memory: a crash takes it */
+	bool unlooked;				/* it could not read back what was answered as done */
 	bool renewed, sent;			/* for seeded bugs */
 
 idle:
-	atomic { know[0] = nothing; know[1] = nothing; i = 0; c = 0; renewed = false; sent = false };
+	atomic { know[0] = nothing; know[1] = nothing; i = 0; c = 0; renewed = false; sent = false; unlooked = false };
 end_idle:
 	if
 	:: atomic { !off && CLAIMABLE(0) -> printf("EV %c.try 0\n", 64+me) }
@@ -247,7 +302,7 @@ ready:	/* the row was read, policy and evidence were checked; then the claim: on
 			:: st[c] == pending -> move(c, approved, false)
 			:: else
 			fi;
-			claim[c] = me; clock[c] = 0; age[c] = 0;
+			claim[c] = me; clock[c] = 0; age[c] = 0; lostonce = false;
 			move(c, applying, false);
 			if
 			:: stop -> goto ask
@@ -271,7 +326,12 @@ ask:	/* nobody knows whether the claim was committed: the id in the row tells */
 
 observe:	/* the last look before the first send */
 	if
-	:: atomic { printf("EV %c.observe\n", 64+me); goto check }
+	:: atomic { (ops[c] == 1 || clock[c] == 0) -> printf("EV %c.observe\n", 64+me); goto check }
+	:: atomic { ops[c] == 2 && clock[c] > 0 -> printf("EV %c.observe\n", 64+me);	/* many slow reads: the lease is renewed */
+		if
+		:: st[c] == applying -> clock[c] = 0; move(c, applying, false); goto check
+		:: else -> goto settle
+		fi }
 	:: atomic { printf("EV %c.observe fails\n", 64+me); goto settle }
 	CRASH
 	fi;
@@ -295,6 +355,7 @@ send:	/* its context ends before its lease */
 	:: atomic { !FENCED(c) ->
 		printf("EV %c.send\n", 64+me);
 		assert(!forbidden[c]);
+		overdue[c] = overdue[c] || clock[c] >= 1;
 		if
 		:: sent -> sent = false
 		:: else -> wire[IX(c, i)]++
@@ -329,6 +390,7 @@ record:	/* durable before the next send */
 	if
 	:: atomic {
 		printf("EV %c.record\n", 64+me);
+		stop = (st[c] != applying);	/* the claim is not held any more: nothing more is sent */
 		if
 		:: st[c] == applying ->
 #ifdef STEP_AFTER
@@ -336,14 +398,19 @@ record:	/* durable before the next send */
 #endif
 			merge(c, i, true, false); clock[c] = 0; move(c, applying, false)
 #ifndef LATE_IGNORED	/* seeded: who comes late is not heard */
-		:: st[c] == in_doubt && !PROTECTED(c, i) -> merge(c, i, true, true); move(c, in_doubt, true); renewed = true
-		:: ENDED(c) && CONTRADICTS(c, i) -> move(c, in_doubt, true); merge(c, i, true, true); renewed = true
+		:: st[c] == in_doubt && !PROTECTED(c, i, true) -> merge(c, i, true, true); move(c, in_doubt, true); renewed = true
+		:: ENDED(c) && CONTRADICTS(c, i, true) -> move(c, in_doubt, true); merge(c, i, true, true); renewed = true
 #endif
 		:: else
 		fi;
 		forbidden[c] = forbidden[c] || off;
 		if
+#ifdef RENEW_LATE
 		:: know[i] == yes && i+1 < ops[c] -> i++; goto check
+#else
+		:: know[i] == yes && i+1 < ops[c] && !stop -> i++; goto check
+		:: stop && i == 1 -> know[0] = nothing	/* that was judged already, and may be undone */
+#endif
 		:: else
 		fi }
 	CRASH
@@ -351,32 +418,30 @@ record:	/* durable before the next send */
 
 readback:	/* the answer is not believed: what is there now counts */
 	if
-	:: atomic {
-		know[0] == yes || know[1] == yes ->
-		printf("EV %c.readback\n", 64+me);
+	:: atomic { know[0] != yes && know[1] != yes -> printf("EV %c.readback\n", 64+me) }
+	:: atomic { (know[0] == yes || know[1] == yes) && clock[c] > 0 && st[c] != applying ->
+		unlooked = true; printf("EV %c.readback\n", 64+me) }	/* in doubt by now: who reconciles will look */
+	:: atomic { (know[0] == yes || know[1] == yes) && (clock[c] == 0 || st[c] == applying) ->
+		stop = true;
+		if
+		:: printf("EV %c.readback\n", 64+me)
+		:: printf("EV %c.readback fails\n", 64+me); stop = false
+		fi;
+		if
+		:: clock[c] > 0 -> clock[c] = 0; move(c, applying, false)
+		:: else
+		fi;
 #ifndef TRUSTING	/* seeded: it is believed */
 		if
-		:: know[0] == yes && !SEEN(c, 0) -> know[0] = unknown
+		:: know[0] == yes && !(stop && SEEN(c, 0)) -> know[0] = missed
 		:: else
 		fi;
 		if
-		:: know[1] == yes && !SEEN(c, 1) -> know[1] = unknown
+		:: know[1] == yes && !(stop && SEEN(c, 1)) -> know[1] = missed
 		:: else
 		fi
 #endif
 		}
-	:: atomic {
-		know[0] == yes || know[1] == yes ->
-		printf("EV %c.readback fails\n", 64+me);
-		if
-		:: know[0] == yes -> know[0] = unknown
-		:: else
-		fi;
-		if
-		:: know[1] == yes -> know[1] = unknown
-		:: else
-		fi }
-	:: atomic { know[0] != yes && know[1] != yes -> printf("EV %c.readback\n", 64+me) }
 	CRASH
 	fi;
 
@@ -386,18 +451,18 @@ settle:
 		printf("EV %c.settle\n", 64+me);
 		contrary = false;
 		if
-		:: ENDED(c) && (CONTRADICTS(c, 0) || CONTRADICTS(c, 1)) -> contrary = true
+		:: ENDED(c) && (CONTRADICTS(c, 0, unlooked) || CONTRADICTS(c, 1, unlooked)) -> contrary = true
 		:: else
 		fi;
 		born = false;
 #ifndef LATE_IGNORED
 #ifdef LIAR
 		if
-		:: know[0] == yes || know[0] == no -> proof[IX(c, 0)] = know[0]
+		:: (know[0] == yes && !unlooked) || know[0] == no -> proof[IX(c, 0)] = know[0]
 		:: else
 		fi;
 		if
-		:: know[1] == yes || know[1] == no -> proof[IX(c, 1)] = know[1]
+		:: (know[1] == yes && !unlooked) || know[1] == no -> proof[IX(c, 1)] = know[1]
 		:: else
 		fi;
 #endif
@@ -408,8 +473,13 @@ settle:
 		if
 		:: st[c] == applying || st[c] == in_doubt ->
 			stop = (st[c] != applying);
-			merge(c, 0, false, stop); merge(c, 1, false, stop);
-			conclude(c, true, true)
+			merge(c, 0, unlooked, stop); merge(c, 1, unlooked, stop);
+			if
+#ifndef LATE_UNREAD	/* seeded: an end on the strength of answers that nobody looked after */
+			:: unread[IX(c, 0)] || unread[IX(c, 1)] -> move(c, in_doubt, true)
+#endif
+			:: else -> conclude(c, true, true)
+			fi
 		:: else
 		fi;
 #else
@@ -420,10 +490,10 @@ settle:
 #endif
 #ifdef LIAR
 		/* The late receipt was heard: the record does not end against what the owner knows. */
-		assert(st[c] != failed || (know[0] != yes && know[1] != yes));
+		assert(st[c] != failed || ((know[0] != yes && know[1] != yes) || unlooked));
 		assert(st[c] != applied || (know[0] != no && know[1] != no));
 #endif
-		know[0] = nothing; know[1] = nothing; i = 0; renewed = false;
+		know[0] = nothing; know[1] = nothing; i = 0; renewed = false; unlooked = false;
 		if
 		:: born -> c = 1; goto ready
 		:: !born && st[c] == in_doubt -> goto look
@@ -460,7 +530,7 @@ look:	/* one look at once; the rest is the sweeper's */
 	fi;
 
 gone:	/* dead for good: what it knew is gone with it */
-	atomic { know[0] = nothing; know[1] = nothing; i = 0; c = 0; renewed = false; sent = false }
+	atomic { know[0] = nothing; know[1] = nothing; i = 0; c = 0; renewed = false; sent = false; unlooked = false }
 }
 
 /* The network: holds a request as long as it likes, and never longer than the declared flight. */
@@ -468,7 +538,7 @@ gone:	/* dead for good: what it knew is gone with it */
 #define MAYLAND(c) true
 #define HONEST(c) (st[c] != pending && st[c] != approved && st[c] != expired && st[c] != rejected && st[c] != superseded)
 #else
-#define MAYLAND(c) (clock[c] < 3)
+#define MAYLAND(c) (clock[c] < 3 || overdue[c])	/* the flight counts from the lease, for what was sent within it */
 #define HONEST(c) (st[c] == applying || st[c] == in_doubt)	/* never once the outcome was declared */
 #endif
 
@@ -493,11 +563,11 @@ end:	do
 
 active proctype Clock() {
 end:	do
-	:: atomic { OPEN(0) && age[0] < 2 -> age[0]++; printf("EV clock.age 0 %d\n", age[0]) }
+	:: atomic { MAYTICK && OPEN(0) && age[0] < 2 -> age[0]++; printf("EV clock.age 0 %d\n", age[0]) }
 	/* a claim outlives a flight: while one lease runs down, the flight of the older one is over */
-	:: atomic { OPEN(1) && age[1] < 2 -> age[1] = 2; clock[0] = 3; printf("EV clock.age 1 2\n") }
-	:: atomic { RUNNING(0) && clock[0] < 3 -> clock[0]++; printf("EV clock.lease 0 %d\n", clock[0]) }
-	:: atomic { RUNNING(1) && clock[1] < 3 -> clock[1]++; clock[0] = 3; printf("EV clock.lease 1 %d\n", clock[1]) }
+	:: atomic { MAYTICK && OPEN(1) && age[1] < 2 -> age[1] = 2; clock[0] = 3; printf("EV clock.age 1 2\n") }
+	:: atomic { MAYTICK && RUNNING(0) && clock[0] < 3 -> clock[0]++; printf("EV clock.lease 0 %d\n", clock[0]) }
+	:: atomic { MAYTICK && RUNNING(1) && clock[1] < 3 -> clock[1]++; clock[0] = 3; printf("EV clock.lease 1 %d\n", clock[1]) }
 	od
 }
 
@@ -514,21 +584,21 @@ end:	do
 	:: atomic { st[0] == in_doubt && LEARNS(0) -> lookAt(0) }
 	:: atomic { st[1] == in_doubt && LEARNS(1) -> lookAt(1) }
 #ifdef UNDO_APART
-	:: atomic { st[0] == partial && ordered && flips == 0 && claim[0] > 0 && clock[0] >= 0 -> assert(st[1] != none) }
+	:: atomic { st[0] == partial && ordered && flips == 0 -> assert(st[1] != none) }
 #endif
 	od
 }
 
 /* A person is never obliged to anything. */
 #ifdef LIAR
-#define MAYRESOLVE(c) (st[c] == in_doubt)
+#define MAYRESOLVE(c) (st[c] == in_doubt && clock[c] >= 2)
 #else
 #define MAYRESOLVE(c) (st[c] == in_doubt && clock[c] == 3)
 #endif
 
 inline found(c, i, what) {
 	if
-	:: i < ops[c] && (out[IX(c, i)] == unknown || (out[IX(c, i)] == nothing && (i == 0 || out[IX(c, 0)] == yes))) ->
+	:: i < ops[c] && (out[IX(c, i)] == unknown || out[IX(c, i)] == missed || (out[IX(c, i)] == nothing && (i == 0 || out[IX(c, 0)] == yes))) ->
 		out[IX(c, i)] = what
 	:: else
 	fi
@@ -554,25 +624,25 @@ end:	do
 		:: level == two && people == 1 -> move(0, pending, false)
 		:: else -> people = 0; level = one; move(0, approved, false)
 		fi }
-	:: atomic { st[0] == pending -> printf("EV person.reject 0\n"); move(0, rejected, false) }
+	:: atomic { st[0] == pending && MAYMEDDLE -> printf("EV person.reject 0\n"); move(0, rejected, false) }
 #ifndef REJECT_TORN	/* seeded: a rejection that was decided on an old row is written over the claim */
-	:: atomic { st[0] == approved -> printf("EV person.reject 0\n"); move(0, rejected, false) }
+	:: atomic { st[0] == approved && MAYMEDDLE -> printf("EV person.reject 0\n"); move(0, rejected, false) }
 #else
 	:: st[0] == approved; atomic { printf("EV person.reject 0\n"); move(0, rejected, false) }
 #endif
-	:: atomic { st[1] == approved -> printf("EV person.reject 1\n"); move(1, rejected, false) }
-	:: atomic { OPEN(0) -> printf("EV person.replace 0\n"); move(0, superseded, false) }
+	:: atomic { st[1] == approved && MAYMEDDLE -> printf("EV person.reject 1\n"); move(1, rejected, false) }
+	:: atomic { OPEN(0) && MAYMEDDLE -> printf("EV person.replace 0\n"); move(0, superseded, false) }
 	:: atomic { (st[0] == applied || st[0] == partial) && level == agent && !again && (st[1] == none || DEAD(1)) ->
 		again = true; printf("EV person.again 0\n"); move(0, st[0], false) }
 #ifdef LIAR
-	:: atomic { MAYRESOLVE(0) && !ANSWERED(0) -> printf("EV person.resolve 0 yes yes\n"); resolve(0, yes, yes) }
-	:: atomic { MAYRESOLVE(0) && !ANSWERED(0) -> printf("EV person.resolve 0 no no\n"); resolve(0, no, no) }
+	:: atomic { MAYRESOLVE(0) && !ANSWERED(0) -> printf("EV person.resolve 0 1 1\n"); resolve(0, yes, yes) }
+	:: atomic { MAYRESOLVE(0) && !ANSWERED(0) -> printf("EV person.resolve 0 0 0\n"); resolve(0, no, no) }
 #else
 	:: atomic { MAYRESOLVE(0) && !ANSWERED(0) ->
-		printf("EV person.resolve 0 %e %e\n", (LANDED(0, 0) -> yes : no), (LANDED(0, 1) -> yes : no));
+		printf("EV person.resolve 0 %d %d\n", LANDED(0, 0), LANDED(0, 1));
 		resolve(0, (LANDED(0, 0) -> yes : no), (LANDED(0, 1) -> yes : no)) }
 	:: atomic { MAYRESOLVE(1) && !ANSWERED(1) ->
-		printf("EV person.resolve 1 %e %e\n", (LANDED(1, 0) -> yes : no), no);
+		printf("EV person.resolve 1 %d 0\n", LANDED(1, 0));
 		resolve(1, (LANDED(1, 0) -> yes : no), no) }
 #endif
 	od
@@ -580,7 +650,7 @@ end:	do
 
 active proctype Switch() {
 end:	do
-	:: atomic { flips == 0 -> flips = 1; off = true; printf("EV switch.off\n") }
+	:: atomic { flips == 0 && !(REST(0) && REST(1)) -> flips = 1; off = true; printf("EV switch.off\n") }
 	:: atomic { flips == 1 -> flips = 2; off = false; forbidden[0] = false; forbidden[1] = false; printf("EV switch.on\n") }
 	od
 }
@@ -610,6 +680,33 @@ init {
 		fi;
 #endif
 #endif
+#ifdef WALK
+		if
+		:: true
+		:: true
+		:: true
+		:: meddling = true
+		fi;
+		if
+		:: true
+		:: frail = true
+		fi;
+		if
+		:: true
+		:: hasty = true
+		fi;
+		if
+		:: ops[0] = 2	/* most of what can go wrong takes two */
+		:: true
+		fi;
+		if
+		:: ordered = true
+		:: true
+		fi;
+#ifdef LIAR
+		ordered = false;
+#endif
+#endif
 		printf("EV set ops=%d level=%e sight=%d ordered=%d\n", ops[0], level, sight, ordered);
 		move(0, pending, false);
 		run Executor(1);
@@ -617,13 +714,11 @@ init {
 	}
 }
 
-/* Nothing in here goes round in circles (`check` proves it), so every life comes to a rest; and there all is settled,
-   but for what only a person can resolve where the target declares no flight. */
-#define REST(c) (st[c] == none || SETTLED(c) || (st[c] == in_doubt && !sight && ANSWERED(c)))
-
+#ifndef WALK
 active proctype Rest() {
 end:	timeout -> assert(REST(0) && REST(1))
 }
+#endif
 
 #ifdef LIVE
 ltl settles { <>[] (REST(0) && REST(1)) }
