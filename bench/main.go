@@ -66,8 +66,12 @@ func main() {
 		if f.Ratio != 0 {
 			ratio = fmt.Sprintf("%.2f×", f.Ratio)
 		}
-		mark := "reached"
-		if !f.Reached {
+		mark := ""
+		switch {
+		case f.Goal == "":
+		case f.Reached:
+			mark = "reached"
+		default:
 			mark = "NOT reached"
 		}
 		fmt.Printf("%-44s %14s  %-34s %8s  %-14s %s\n", f.Name, fmt.Sprintf("%.4g %s", f.Value, f.Unit), f.Floor, ratio, f.Goal, mark)
