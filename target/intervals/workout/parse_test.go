@@ -3,8 +3,8 @@ package workout
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
