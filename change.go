@@ -166,6 +166,27 @@ type Step struct {
 	How     string  `json:"how"`           // "answer", "read back", "reconciled", "late answer", "resolved by PERSON"
 }
 
+// seen reports whether the outcome was read back, and is not only what an answer said.
+func (s Step) seen() bool {
+	return s.Outcome == Differs || s.Receipt.After.Absent || s.Receipt.After.Body != nil
+}
+
+// missed reports an operation that was answered as done and whose old state was read back.
+func (s Step) missed() bool { return s.Outcome == Unknown && s.How == "read back" }
+
+// replaces reports whether s may take the place of what is recorded of the same Op. Not knowing is no receipt: it
+// never takes the place of an effect that was seen. Neither does an answer that nobody looked after, of what was
+// looked after already.
+func (s Step) replaces(old Step) bool {
+	switch {
+	case s.Outcome == Unknown:
+		return !old.seen() || old.Outcome == NoEffect
+	case s.Outcome == TookEffect && !s.seen():
+		return !old.missed() && !(old.seen() && old.Outcome != NoEffect)
+	}
+	return true
+}
+
 // Settle is the whole meaning of the four end states: a pure function of what is known of each Op.
 // stopped says that the Ops after the last Step were certainly never sent.
 func Settle(ops int, steps []Step, stopped bool) Status {

@@ -221,8 +221,8 @@ func (s *sender) run(ctx context.Context) (Change, Ticket, error) {
 func (s *sender) stale(ctx context.Context) ([]Step, error) {
 	var out []Step
 	for i, op := range s.terms.Ops {
-		if err := s.keep(ctx); err != nil {
-			return nil, err
+		if i > 0 {
+			s.keep(ctx)
 		}
 		now, err := s.observe(ctx, op)
 		if err != nil {
@@ -243,24 +243,22 @@ func (s *sender) observe(ctx context.Context, op Op) (Snapshot, error) {
 }
 
 // keep renews the lease when half of what we may use of it is over: many slow reads must not cost the claim.
-func (s *sender) keep(ctx context.Context) error {
+func (s *sender) keep(ctx context.Context) {
 	if time.Until(s.until) > s.e.opt.Lease/3 {
-		return nil
+		return
 	}
-	held := false
 	err := s.persist(ctx, func(c Change) ([]Move, error) {
-		if held = c.Status == Applying; !held {
-			return nil, nil
+		if c.Status != Applying {
+			return nil, nil // lost: looking harms nobody, and the fence lets nothing be sent
 		}
 		m := s.e.move(c, Applying, KindRenewed)
 		m.Why = c.Why
 		err := s.renew(ctx, &m)
 		return []Move{m}, err
 	})
-	if err == nil && !held {
-		err = errors.New("this process was too slow and lost its claim")
+	if err != nil {
+		s.e.opt.Log.WarnContext(ctx, "the lease was not renewed", "change", s.id, "err", err)
 	}
-	return err
 }
 
 // send executes Op after Op, each recorded before the next is sent. It stops at the first that did not
@@ -326,7 +324,7 @@ func (s *sender) record(ctx context.Context, step Step) (held bool, err error) {
 				return nil, err
 			}
 		case InDoubt, Failed, Applied, Partial: // the lease was lost meanwhile: a late answer of the same claim
-			if c.Status != InDoubt && !contradicts(c, step) {
+			if !contradicts(c, step) {
 				return nil, nil
 			}
 			m.To, m.Step.How, m.Event.Facts["how"] = InDoubt, "late answer", "late answer"
@@ -354,7 +352,7 @@ func (s *sender) renew(ctx context.Context, m *Move) error {
 func contradicts(c Change, steps ...Step) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool {
 		old, ok := c.StepOf(s.Op)
-		return ok && old.Outcome != s.Outcome || !ok && s.Outcome != NoEffect
+		return ok && old.Outcome != s.Outcome && s.replaces(old) || !ok && s.Outcome != NoEffect
 	})
 }
 
@@ -413,9 +411,7 @@ func (s *sender) readBack(ctx context.Context, steps []Step) []Step {
 	}
 	for i, step := range steps {
 		if step.Outcome == TookEffect {
-			if err := s.keep(ctx); err != nil {
-				return steps // in doubt by now, or about to be: Reconcile judges it
-			}
+			s.keep(ctx) // held or not: an answer that comes late is no better than another
 			steps[i] = s.readBackOne(ctx, judge, step)
 		}
 	}
@@ -424,7 +420,7 @@ func (s *sender) readBack(ctx context.Context, steps []Step) []Step {
 
 func (s *sender) readBackOne(ctx context.Context, judge Judge, step Step) Step {
 	op := afterOp(s.terms.Ops[step.Op], step)
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.e.bounded(ctx)
 	defer cancel()
 	var verdict Verdict
 	var why string

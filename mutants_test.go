@@ -67,15 +67,18 @@ var mutants = map[string]mutant{
 	"only the own clock fences":          {"execute.go", "err != nil || !now.Before(s.claim.Lease) || !time.Now().Before(s.until)", "err != nil || now.IsZero() || !time.Now().Before(s.until)", ".", "TestNothingIsSentWhenTheLease"},
 
 	// Afterwards.
-	"a stored hash approves":            {"verify.go", "if ev.Kind == EvidenceTicket && ev.Ticket.IsZero() {", "if false {", ".", "TestAStoredHash"},
-	"an undo looks once":                {"undo.go", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil {\n\t\treturn Change{}, none, err", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil && false {\n\t\treturn Change{}, none, err", ".", "TestUndoKeepsAnEdit"},
-	"an undo ticket works again":        {"undo.go", "if ev != nil && live != nil && live.usedTicket(c) {", "if false {", ".", "TestAnUndoTicketIsUsedOnce"},
-	"an answered effect never was":      {"reconcile.go", "case verdict == Untouched && answered:", "case verdict == Untouched && answered && !final:", ".", "TestAnAnsweredEffect"},
-	"resolved before the lease is over": {"reconcile.go", "list[len(list)-1].After = c.Claim.Lease", "_ = list", ".", "TestResolveIsRefused"},
-	"somebody else's state is ours":     {"execute.go", "return step // without After", "// without After", ".", "TestCleanUpDoesNotOverwrite"},
-	"old state proves at once":          {"reconcile.go", "final := judge.Flight() > 0 && !now.Before(landed)", "final := judge.Flight() > 0 || now.Before(landed)", ".", "TestOldStateProves|TestNoFlight"},
-	"no flight is a short one":          {"reconcile.go", "final := judge.Flight() > 0 && ", "final := ", ".", "TestNoFlight"},
-	"undo overwrites a later edit":      {"undo.go", "if same, fields := un.Unmoved(s.Receipt.After, now); !same {", "if same, fields := un.Unmoved(s.Receipt.After, now); !same && false {", ".", "TestUndoRefusesWhenTargetMoved"},
+	"not knowing replaces what was seen": {"change.go", "return !old.seen() || old.Outcome == NoEffect", "return true", ".", "TestEngineHasNoneOfTheSeededBugs"},
+	"what may be in flight is forgotten": {"reconcile.go", "s.Why, seen = \"it may have been sent, and no effect of it is seen\", Snapshot{}", "continue", ".", "TestEngineHasNoneOfTheSeededBugs"},
+	"a late answer is not read back":     {"execute.go", "steps[i] = s.readBackOne(ctx, judge, step)", "if time.Now().Before(s.until) {\n\t\t\t\tsteps[i] = s.readBackOne(ctx, judge, step)\n\t\t\t}", ".", "TestEngineHasNoneOfTheSeededBugs"},
+	"a stored hash approves":             {"verify.go", "if ev.Kind == EvidenceTicket && ev.Ticket.IsZero() {", "if false {", ".", "TestAStoredHash"},
+	"an undo looks once":                 {"undo.go", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil {\n\t\treturn Change{}, none, err", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil && false {\n\t\treturn Change{}, none, err", ".", "TestUndoKeepsAnEdit"},
+	"an undo ticket works again":         {"undo.go", "if ev != nil && live != nil && live.usedTicket(c) {", "if false {", ".", "TestAnUndoTicketIsUsedOnce"},
+	"an answered effect never was":       {"reconcile.go", "case verdict == Untouched && answered:", "case verdict == Untouched && answered && !final:", ".", "TestAnAnsweredEffect"},
+	"resolved before the lease is over":  {"reconcile.go", "list[len(list)-1].After = c.Claim.Lease", "_ = list", ".", "TestResolveIsRefused"},
+	"somebody else's state is ours":      {"execute.go", "return step // without After", "// without After", ".", "TestCleanUpDoesNotOverwrite"},
+	"old state proves at once":           {"reconcile.go", "final := judge.Flight() > 0 && !now.Before(landed)", "final := judge.Flight() > 0 || now.Before(landed)", ".", "TestOldStateProves|TestNoFlight"},
+	"no flight is a short one":           {"reconcile.go", "final := judge.Flight() > 0 && ", "final := ", ".", "TestNoFlight"},
+	"undo overwrites a later edit":       {"undo.go", "if same, fields := un.Unmoved(s.Receipt.After, now); !same {", "if same, fields := un.Unmoved(s.Receipt.After, now); !same && false {", ".", "TestUndoRefusesWhenTargetMoved"},
 
 	// The ledger, and its clock.
 	"the clock runs back":   {"ledger/memory/memory.go", "wall.Before(floor) {", "false {", ".", "TestExpiredStays"},

@@ -80,7 +80,7 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 
 	var ask []Step
 	for _, s := range c.Steps {
-		if s.Outcome == Unknown || s.Outcome == TookEffect && s.How == "answer" {
+		if s.Outcome == Unknown || s.Outcome == TookEffect && !s.seen() {
 			ask = append(ask, s)
 		}
 	}
@@ -88,7 +88,6 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 		ask = append(ask, Step{Op: op, Outcome: Unknown, Receipt: Receipt{Object: t.Ops[op].Object}})
 	}
 	var learned []Step
-	stopped := true
 	look, cancel := e.bounded(ctx)
 	defer cancel()
 	for _, s := range ask {
@@ -98,7 +97,7 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 			return c, Ticket{}, fmt.Errorf("read %s: %w", op.Object, err)
 		}
 		verdict, why := judge.Judge(op, c.Before[s.Op], seen)
-		answered := s.Outcome == TookEffect || s.How == "read back"
+		answered := s.Outcome == TookEffect || s.missed()
 		s.How, s.Why = "reconciled", ""
 		switch {
 		case verdict == AsApproved:
@@ -115,10 +114,12 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 		case verdict == Untouched && final:
 			s.Outcome, s.Why = NoEffect, "it never took effect"
 		default: // unknown still: Untouched too early, or somebody else wrote and hides what we did
-			if _, recorded := c.StepOf(s.Op); !recorded {
-				stopped = false
+			if _, recorded := c.StepOf(s.Op); recorded {
+				continue
 			}
-			continue
+			// That it may be in flight is read from all before it having taken effect, and one of those may be
+			// doubted next. So it is said.
+			s.Why, seen = "it may have been sent, and no effect of it is seen", Snapshot{}
 		}
 		if s.Receipt.Object == "" {
 			s.Receipt.Object = seen.Object
@@ -126,10 +127,10 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 		s.Receipt.After = seen
 		learned = append(learned, s)
 	}
-	if len(learned) == 0 && (len(ask) > 0 || Settle(len(t.Ops), c.Steps, stopped) == InDoubt) {
+	if len(learned) == 0 && (len(ask) > 0 || Settle(len(t.Ops), c.Steps, true) == InDoubt) {
 		return c, Ticket{}, nil
 	}
-	list, ticket, born := e.settling(ctx, target, c, t, learned, stopped, "")
+	list, ticket, born := e.settling(ctx, target, c, t, learned, "")
 	if len(list) == 0 {
 		return c, Ticket{}, nil
 	}
@@ -202,7 +203,7 @@ func (e *Engine) Resolve(ctx context.Context, by Principal, id ChangeID, found [
 	} else {
 		t.OnFailure = StopOnFailure
 	}
-	list, ticket, _ := e.settling(ctx, target, c, t, steps, true, "")
+	list, ticket, _ := e.settling(ctx, target, c, t, steps, "")
 	for i := range list {
 		list[i].Event.By = by.Person
 	}

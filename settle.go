@@ -24,9 +24,9 @@ func (s *sender) settle(ctx context.Context, steps []Step, why string) (Change, 
 			return nil, nil // it was settled meanwhile, and rightly
 		}
 		var list []Move
-		if list, ticket, born = s.e.settling(ctx, s.target, c, s.terms, steps, true, why); c.Status != Applying {
+		if list, ticket, born = s.e.settling(ctx, s.target, c, s.terms, steps, why); c.Status != Applying {
 			for i := range list {
-				if list[i].Step != nil {
+				if list[i].Step != nil && list[i].Step.How == "answer" {
 					list[i].Step.How, list[i].Event.Facts["how"] = "late answer", "late answer"
 				}
 			}
@@ -62,11 +62,11 @@ func (s *sender) settle(ctx context.Context, steps []Step, why string) (Change, 
 
 // settling makes the Moves that bring c to its end state, given steps that are not durable yet: one for each
 // step that the row lacks, the settling itself, and the birth of the ordered undo.
-func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms, steps []Step, stopped bool, why string) (list []Move, ticket Ticket, born ChangeID) {
+func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms, steps []Step, why string) (list []Move, ticket Ticket, born ChangeID) {
 	row := c
 	row.Steps = slices.Clone(c.Steps)
 	for _, step := range steps {
-		if old, ok := row.StepOf(step.Op); ok && old.How == step.How && old.Outcome == step.Outcome {
+		if old, ok := row.StepOf(step.Op); ok && (old.How == step.How && old.Outcome == step.Outcome || !step.replaces(old)) {
 			continue
 		}
 		m := e.stepMove(row, step)
@@ -78,7 +78,7 @@ func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms,
 		row.Rev, row.Status = row.Rev+1, m.To
 	}
 	slices.SortFunc(row.Steps, func(a, b Step) int { return a.Op - b.Op })
-	end := Settle(len(t.Ops), row.Steps, stopped)
+	end := Settle(len(t.Ops), row.Steps, true)
 	if row.Status == InDoubt && end == InDoubt {
 		return list, ticket, "" // the steps say it all
 	}
