@@ -201,8 +201,8 @@ func (e *Engine) draft(ctx context.Context, target string, req Request, from ori
 	if d.Require.Level > Agent {
 		if reach := e.reach(ctx); reach < d.Require.Level {
 			how := "ask for a level that can be reached, or set up a way to approve at that one"
-			if d.Require.Level == Reauth {
-				how = "run `wetink setup` to choose a passphrase"
+			if d.Require.Level == Session || d.Require.Level == Reauth {
+				how = "run `wetink setup` to choose a passphrase, which is enough for it"
 			}
 			return c, ticket, nil, fmt.Errorf("preview: %w: this change needs level %s, and what is set up gives %s; %s",
 				ErrNoChannel, d.Require.Level, reach, how)

@@ -509,7 +509,7 @@ func TestTwoPeopleAndNotTheRequester(t *testing.T) {
 func TestLevelWithoutAChannelIsRefusedAtPreview(t *testing.T) {
 	e := wetink.New(memory.New(nil), map[string]wetink.Target{"test": wetinktest.NewTarget()}, nil)
 	_, _, err := e.Preview(ctx, "test", wetink.Request{By: by, Args: []byte(`{"ops":[{"action":"create","object":"a","set":{}}]}`)})
-	if !errors.Is(err, wetink.ErrNoChannel) || !strings.Contains(err.Error(), "set up a way to approve") {
+	if !errors.Is(err, wetink.ErrNoChannel) || !strings.Contains(err.Error(), "wetink setup") {
 		t.Errorf("preview: %v", err)
 	}
 }

@@ -30,20 +30,22 @@ type Event struct {
 // Kinds of Event. A kind is never renamed: readers of old ledgers branch on it.
 const (
 	KindPreviewed  = "previewed"
-	KindApproval   = "approval"   // one more person; not yet enough
-	KindApproved   = "approved"   // the last one needed
-	KindOrdered    = "ordered"    // born approved: the clean-up that the parent's Terms ordered
-	KindRejected   = "rejected"   // Facts: reason_given
-	KindExpired    = "expired"    //
-	KindSuperseded = "superseded" // Facts: by
-	KindClaimed    = "claimed"    // Facts: claim
-	KindRenewed    = "renewed"    // the lease, while objects are read
-	KindStep       = "step"       // Facts: op, outcome, how
-	KindSettled    = "settled"    // Facts: reason, and a count of each outcome
-	KindDoubted    = "doubted"    // the lease of a claim was over and its outcome unknown
-	KindTicket     = "ticket"     // a secret was minted. Facts: verb, delivered
-	KindUndoing    = "undoing"    // on the parent: an undo was planned. Facts: undo
-	KindMode       = "mode"       // Facts: mode
+	KindApproval   = "approval"    // one more person; not yet enough
+	KindApproved   = "approved"    // the last one needed
+	KindOrdered    = "ordered"     // born approved: the clean-up that the parent's Terms ordered
+	KindRejected   = "rejected"    // Facts: reason_given
+	KindExpired    = "expired"     //
+	KindSuperseded = "superseded"  // Facts: by
+	KindClaimed    = "claimed"     // Facts: claim
+	KindRenewed    = "renewed"     // the lease, while objects are read
+	KindStep       = "step"        // Facts: op, outcome, how
+	KindSettled    = "settled"     // Facts: reason, and a count of each outcome
+	KindDoubted    = "doubted"     // the lease of a claim was over and its outcome unknown
+	KindTicket     = "ticket"      // a secret was minted. Facts: verb, delivered
+	KindUndoing    = "undoing"     // on the parent: an undo was planned. Facts: undo
+	KindUndoAsked  = "undo_asked"  // on the parent: somebody without the target wants one planned
+	KindUndoUnable = "undo_unable" // on the parent: it could not be planned
+	KindMode       = "mode"        // Facts: mode
 )
 
 // eventJSON fixes names and order of the members. Facts are a map: encoding/json sorts its keys.

@@ -166,6 +166,13 @@ func (e *Engine) Resolve(ctx context.Context, by Principal, id ChangeID, found [
 	if c.Status != InDoubt {
 		return c, Ticket{}, fmt.Errorf("resolve %s: %w", id, stateError(c))
 	}
+	now, err := e.ledger.Now(ctx)
+	if err != nil {
+		return c, Ticket{}, err
+	}
+	if now.Before(c.Claim.Lease) {
+		return c, Ticket{}, fmt.Errorf("resolve %s: %w: until %s whoever applied it may still answer", id, ErrEarly, c.Claim.Lease.Format(time.RFC3339))
+	}
 	open := map[int]bool{}
 	for _, op := range OpenOps(c, t) {
 		open[op] = true
@@ -240,6 +247,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		for ev, err := range events {
 			if err != nil {
 				return // ctx ended, or the ledger did: the sweep's own reads will say so
+			}
+			if ev.Kind == KindUndoAsked {
+				e.undoAsked(ctx, ev)
 			}
 			if ev.To != Approved && ev.To != InDoubt {
 				continue // nothing to start or to look up
@@ -351,6 +361,6 @@ func (e *Engine) later(b *backoff, c Change, wg *sync.WaitGroup, f func() error)
 		}
 		w := min(max(2*b.wait[c.ID], time.Second), longest)
 		b.wait[c.ID], b.until[c.ID] = w, time.Now().Add(w)
-		e.opt.Log.InfoContext(context.Background(), "not yet", "change", c.ID, "status", c.Status, "again_in", w, "err", err)
+		e.opt.Log.WarnContext(context.Background(), "not yet", "change", c.ID, "status", c.Status, "again_in", w, "err", err)
 	})
 }

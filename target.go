@@ -59,6 +59,8 @@ const (
 )
 
 // Undoer plans the way back, from what was really done. The plan goes through Prepare like any request.
+// It needs to know what an Op left: the Target is a Judge, too, so that it is read back, or Execute fills in
+// Receipt.After.
 type Undoer interface {
 	// Invert returns the request that undoes ops, of which steps tell the outcome, and how far it can go.
 	// It is pure. Only Ops that took effect are undone; the last is undone first.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -134,6 +135,50 @@ func (e *Engine) undo(ctx context.Context, by Principal, c Change, ev *Evidence)
 	return e.claim(ctx, u, ev, append(list, parent)...)
 }
 
+// AskUndo asks the processes that hold the target to plan the undo of an applied or partial Change: for a person at
+// a terminal that has no credentials. One of them that has Run plans it as Undo without evidence does, and it then
+// waits for approval like any Change. What stands in the way is said in the Change's Why.
+func (e *Engine) AskUndo(ctx context.Context, by Principal, id ChangeID) error {
+	c, err := e.ledger.Get(ctx, by.Tenant, id)
+	if err != nil {
+		return fmt.Errorf("undo %s: %w", id, err)
+	}
+	if c.Status != Applied && c.Status != Partial {
+		return fmt.Errorf("undo %s: %w", id, stateError(c))
+	}
+	m := e.move(c, c.Status, KindUndoAsked)
+	m.Due, m.Why = c.Due, c.Why
+	m.Event.By, m.Event.Client = by.Person, by.Client
+	if _, err := e.ledger.Advance(ctx, m); err != nil {
+		return fmt.Errorf("undo %s: %w", id, err)
+	}
+	return nil
+}
+
+// undoAsked answers AskUndo, in a process that holds the target.
+func (e *Engine) undoAsked(ctx context.Context, ev Event) {
+	c, err := e.ledger.Get(ctx, ev.Tenant, ev.Change)
+	if err != nil {
+		e.opt.Log.WarnContext(ctx, "an undo was asked for", "change", ev.Change, "err", err)
+		return
+	}
+	if _, ok := e.targets[c.Target]; !ok {
+		return
+	}
+	if u, err := e.undoOf(ctx, c); err != nil || u != nil && u.Status.Live() {
+		return // another process was first
+	}
+	_, _, err = e.undo(ctx, Principal{Tenant: ev.Tenant, Person: ev.By, Client: ev.Client}, c, nil)
+	if err == nil || errors.Is(err, ErrConflict) {
+		return
+	}
+	m := e.move(c, c.Status, KindUndoUnable)
+	m.Due, m.Why = c.Due, "it could not be undone: "+err.Error()
+	if _, err := e.ledger.Advance(ctx, m); err != nil && !refused(err) {
+		e.opt.Log.WarnContext(ctx, "an undo was asked for", "change", ev.Change, "err", err)
+	}
+}
+
 // usedTicket reports whether c, an undo, was approved by the undo ticket that its parent holds now.
 func (c Change) usedTicket(parent Change) bool {
 	s, ok := parent.sealed(VerbUndo)
@@ -164,17 +209,20 @@ func (e *Engine) wayBack(ctx context.Context, target Target, c Change, t Terms, 
 		if s.Receipt.Object == "" {
 			steps[i].Receipt.Object = now.Object
 		}
-		if unseen := !s.Receipt.After.Absent && s.Receipt.After.Body == nil; unseen && judge != nil {
+		if !s.Receipt.After.Absent && s.Receipt.After.Body == nil { // nobody saw what it left
+			if judge == nil {
+				return Request{}, fmt.Errorf("%w: what it left was never read back; the target needs a Judge, or a Receipt with After", ErrNoUndo)
+			}
 			if v, _ := judge.Judge(t.Ops[s.Op], c.Before[s.Op], now); v == AsApproved {
 				continue
 			}
 		}
 		if same, fields := un.Unmoved(s.Receipt.After, now); !same {
-			moved = append(moved, fmt.Sprintf("%s (%v)", s.Receipt.After.Object, fields))
+			moved = append(moved, fmt.Sprintf("%s (%s)", now.Object, strings.Join(fields, ", ")))
 		}
 	}
 	if moved != nil {
-		return Request{}, fmt.Errorf("%w: %v; nothing was overwritten", ErrStale, moved)
+		return Request{}, fmt.Errorf("%w: %s; nothing was overwritten", ErrStale, strings.Join(moved, "; "))
 	}
 	req, _, err := un.Invert(t.Ops, c.Before, steps)
 	if err != nil {

@@ -283,3 +283,55 @@ func TestACapDoesNotForbidTheOrderedCleanUp(t *testing.T) {
 		}
 	})
 }
+
+func TestAPersonWithoutCredentialsHasTheServerPlanTheUndo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, target := memory.New(nil), wetinktest.NewTarget()
+		target.Put("a", `{"n":1}`)
+		terminal := wetinktest.On(l, nil, nil)
+		one, two := wetinktest.On(l, target, nil), wetinktest.On(l, target, nil)
+		run(t, one)
+		run(t, two)
+		synctest.Wait()
+		c, _ := preview(t, one, setN2)
+		approve(t, terminal, c)
+		time.Sleep(2 * time.Second)
+		if err := terminal.AskUndo(ctx, by, c.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		_, u, err := terminal.Status(ctx, by, c.ID, 0)
+		if err != nil || u == nil || u.Status != wetink.Pending {
+			t.Fatalf("%v %+v", err, u)
+		}
+		wantEffects(t, one, 1)
+		approve(t, terminal, *u)
+		time.Sleep(2 * time.Second)
+		if s := shown(t, terminal, c.ID); s != "undone" {
+			t.Errorf("shown as %s", s)
+		}
+		wantEffects(t, one, 2)
+	})
+}
+
+func TestWhatStandsInTheWayOfAnAskedUndoIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, target := memory.New(nil), wetinktest.NewTarget()
+		target.Put("a", `{"n":1}`)
+		terminal, server := wetinktest.On(l, nil, nil), wetinktest.On(l, target, nil)
+		run(t, server)
+		synctest.Wait()
+		c, _ := preview(t, server, setN2)
+		approve(t, terminal, c)
+		time.Sleep(2 * time.Second)
+		target.Put("a", `{"n":2,"x":"edited"}`)
+		if err := terminal.AskUndo(ctx, by, c.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if got := get(t, server, c.ID); !strings.Contains(got.Why, "could not be undone") || !strings.Contains(got.Why, "changed since") {
+			t.Errorf("why: %s", got.Why)
+		}
+		wantEffects(t, server, 1)
+	})
+}

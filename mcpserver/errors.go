@@ -12,10 +12,10 @@ var remedies = []struct {
 	err  error
 	step string
 }{
-	{wetink.ErrTicket, "Nothing was used up. Use the token of this very change; it is shown once, when it is made. If it is lost, make a fresh preview."},
-	{wetink.ErrExpired, "It ran out of time, and was not declined. Make a fresh preview if the person still wants it."},
+	{wetink.ErrTicket, "Nothing was used up. Use the token of this very change; it is shown once, when it is made. If it is lost: a fresh preview, or an undo without a token, which a person approves."},
+	{wetink.ErrExpired, "It was not declined: prepare it again if the person still wants it."},
 	{wetink.ErrStale, "Somebody changed it meanwhile, and nothing was overwritten. Read it again and tell the person what differs."},
-	{wetink.ErrOff, "Nothing was used up: it can be applied once the operator turned writes on."},
+	{wetink.ErrOff, "It can be applied as soon as they are on."},
 	{wetink.ErrNotApproved, "A person has to approve it first. You cannot approve it."},
 	{wetink.ErrLevel, "A person has to approve it in a stronger way; ask the operator."},
 	{wetink.ErrNoChannel, "Tell the operator; until then nothing can be approved."},

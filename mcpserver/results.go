@@ -22,6 +22,7 @@ type Field struct {
 type ObjectDiff struct {
 	Index  int     `json:"index"`
 	Object string  `json:"event_id,omitempty"`
+	Label  string  `json:"label,omitempty"`
 	Diff   []Field `json:"diff"`
 }
 
@@ -47,6 +48,8 @@ type Previewed struct {
 	ConfirmationToken string       `json:"confirmation_token,omitempty"`
 	ExpiresAt         string       `json:"expires_at"`
 	Action            string       `json:"action,omitempty"`
+	Object            string       `json:"event_id,omitempty"` // of the one object, with Diff
+	Label             string       `json:"label,omitempty"`
 	Diff              []Field      `json:"diff,omitempty"`
 	Diffs             []ObjectDiff `json:"diffs,omitempty"`
 	Warnings          []string     `json:"warnings,omitempty"`
@@ -76,6 +79,7 @@ type Outcome struct {
 	UndoExpiresAt string          `json:"undo_expires_at,omitempty"`
 	UndoID        string          `json:"undo_id,omitempty"`
 	UndoReason    string          `json:"undo_reason,omitempty"`
+	UndoEvents    []ObjectOutcome `json:"undo_events,omitempty"` // what became of each object; a re-created one has a new id
 	NotRestored   []string        `json:"not_restored,omitempty"`
 	ExpiresAt     string          `json:"expires_at,omitempty"`
 	Approved      []string        `json:"approved,omitempty"` // what the record may say of each approval
@@ -99,13 +103,16 @@ func (g *guard) previewed(ctx context.Context, c wetink.Change, ticket wetink.Ti
 	}
 	for i, op := range t.Ops {
 		d := ObjectDiff{Index: i, Object: op.Object, Diff: []Field{}}
+		if g.Label != nil {
+			d.Label = g.Label(op, c.Before[i], wetink.Snapshot{})
+		}
 		for _, f := range g.Diff(op, c.Before[i]) {
 			d.Diff = append(d.Diff, Field{f.Field, json.RawMessage(f.Before), json.RawMessage(f.After)})
 		}
 		p.Diffs = append(p.Diffs, d)
 	}
 	if len(p.Diffs) == 1 {
-		p.Diff, p.Diffs = p.Diffs[0].Diff, nil
+		p.Object, p.Label, p.Diff, p.Diffs = p.Diffs[0].Object, p.Diffs[0].Label, p.Diffs[0].Diff, nil
 	}
 	if m, err := g.Mode(ctx); err != nil || m != wetink.ModeGuarded {
 		p.Warnings = append(p.Warnings, "writes are turned off: applying it will be refused until the operator runs `wetink mode guarded`")
@@ -159,24 +166,7 @@ func (g *guard) state(ctx context.Context, by wetink.Principal, id wetink.Change
 	for _, a := range c.Approvals {
 		o.Approved = append(o.Approved, a.Sentence())
 	}
-	claimed := c.Claim.ID != ""
-	for i, op := range t.Ops {
-		e := ObjectOutcome{Index: i, Object: op.Object, Action: op.Action, Outcome: "not_sent"}
-		s, recorded := c.StepOf(i)
-		switch {
-		case recorded:
-			e.Outcome, e.Why = string(s.Outcome), s.Why
-			if s.Receipt.Object != "" {
-				e.Object = s.Receipt.Object
-			}
-		case claimed && (c.Status == wetink.Applying || c.Status == wetink.InDoubt):
-			e.Outcome = string(wetink.Unknown)
-		}
-		if g.Label != nil {
-			e.Label = g.Label(op, c.Before[i], s.Receipt.After)
-		}
-		o.Events = append(o.Events, e)
-	}
+	o.Events = g.outcomes(c, t)
 	switch c.Status {
 	case wetink.Pending:
 		o.ExpiresAt = t.Expires.Format(time.RFC3339)
@@ -188,18 +178,44 @@ func (g *guard) state(ctx context.Context, by wetink.Principal, id wetink.Change
 	}
 	if undo != nil {
 		o.UndoID, o.UndoReason = string(undo.ID), undo.Why
+		if ut, err := undo.Terms(); err == nil && undo.Claim.ID != "" {
+			o.UndoEvents = g.outcomes(*undo, ut)
+		}
 		for _, s := range undo.Steps {
 			if s.Outcome == wetink.Differs {
 				o.NotRestored = append(o.NotRestored, s.Why)
 			}
 		}
 	}
-	o.NextStep = g.nextStep(c, t, o.Status)
+	o.NextStep = g.nextStep(ctx, c, t, o.Status)
 	return o, nil
 }
 
+// outcomes tells of each object what became of it.
+func (g *guard) outcomes(c wetink.Change, t wetink.Terms) []ObjectOutcome {
+	out := []ObjectOutcome{}
+	for i, op := range t.Ops {
+		e := ObjectOutcome{Index: i, Object: op.Object, Action: op.Action, Outcome: "not_sent"}
+		s, recorded := c.StepOf(i)
+		switch {
+		case recorded:
+			e.Outcome, e.Why = string(s.Outcome), s.Why
+			if s.Receipt.Object != "" {
+				e.Object = s.Receipt.Object
+			}
+		case c.Status == wetink.Applying || c.Status == wetink.InDoubt:
+			e.Outcome = string(wetink.Unknown)
+		}
+		if g.Label != nil {
+			e.Label = g.Label(op, c.Before[i], s.Receipt.After)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
 // nextStep is what to tell the person, and what not to do.
-func (g *guard) nextStep(c wetink.Change, t wetink.Terms, shown string) string {
+func (g *guard) nextStep(ctx context.Context, c wetink.Change, t wetink.Terms, shown string) string {
 	switch shown {
 	case "pending":
 		if ticketed(c) && t.Require.Level <= wetink.Agent {
@@ -207,6 +223,9 @@ func (g *guard) nextStep(c wetink.Change, t wetink.Terms, shown string) string {
 		}
 		return "Nothing has been changed. " + g.opt.HowToApprove(c.ID, t.Require.Level) + " You cannot approve it."
 	case "approved":
+		if m, err := g.Mode(ctx); err != nil || m != wetink.ModeGuarded {
+			return "It is approved, and writes are turned off: it starts when the operator runs `wetink mode guarded`, or expires. Nothing has been changed."
+		}
 		return "It is approved and will start by itself; ask for the status again."
 	case "applying", "undoing":
 		return "It is being carried out; ask for the status again."

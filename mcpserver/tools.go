@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -88,7 +89,12 @@ func (g *guard) apply(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 		return g.outcome(ctx, by, in.ID, wetink.Ticket{})
 	}
 	ev := wetink.Evidence{Kind: wetink.EvidenceTicket, Client: by.Client, Ticket: wetink.PresentedTicket(in.Token)}
-	_, undo, err := g.Apply(ctx, by, in.ID, &ev)
+	wait, cancel := context.WithTimeout(ctx, maxWait*time.Second)
+	defer cancel()
+	_, undo, err := g.Apply(wait, by, in.ID, &ev)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // it goes on; hosts give up on a tool after a minute
+		return g.outcome(ctx, by, in.ID, wetink.Ticket{})
+	}
 	if err != nil {
 		return failed(err), nil
 	}
@@ -126,7 +132,7 @@ func (g *guard) undo(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallTo
 	if err != nil {
 		return failed(err), nil
 	}
-	o.Undo, o.NextStep = p, p.NextStep
+	o.Status, o.Undo, o.NextStep = p.Status, p, p.NextStep
 	return answer(o), nil
 }
 

@@ -45,11 +45,12 @@ func (a *ApproveCmd) Run(ctx context.Context) error {
 		fmt.Fprintf(tty, "Recorded. One more person has to approve it.\n")
 		return s.finish(v)
 	}
-	mode, err := s.engine.Mode(ctx)
+	// Only the ledger's own switch counts here: what a server's environment says, this process cannot know.
+	mode, err := s.ledger.Mode(ctx)
 	if err != nil {
 		return err
 	}
-	if mode != wetink.ModeGuarded {
+	if mode != wetink.ModeUnset && mode != wetink.ModeGuarded {
 		fmt.Fprintf(tty, "Approved. Writes are off (mode %s): it starts when they are on, with wetink mode guarded, until %s.\n",
 			mode, v.Change.Due.Local().Format("15:04 MST"))
 		return s.finish(v)

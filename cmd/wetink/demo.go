@@ -77,7 +77,7 @@ func (c *DemoCmd) Run(ctx context.Context) error {
 	if c.Auto {
 		return nil
 	}
-	d.say("\nThe server goes on. Connect your own client to it:\n\n%s\n\nStop with Ctrl-C.\n", d.clientConfig())
+	d.say("\nThe server goes on. Connect your own client to it:\n\n%s\n\nand approve what it prepares with\n\n  WETINK_HOME=%s wetink approve ID\n\nStop with Ctrl-C.\n", d.clientConfig(), d.home)
 	<-ctx.Done()
 	return nil
 }
@@ -216,7 +216,10 @@ func (d *demo) person(ctx context.Context, id string) (wetink.Change, error) {
 	}
 	d.say("Approve? [y/N] ")
 	answer, err := d.in.ReadString('\n')
-	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
+	if err != nil {
+		return c, fmt.Errorf("nobody answers (%w): run it in a terminal, or with --auto", err)
+	}
+	if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
 		_, err := d.engine.Reject(ctx, wetink.Principal{Person: wetink.Person(d.user)}, c.ID, "declined in the demo")
 		return c, errors.Join(errDeclined, err)
 	}

@@ -132,6 +132,7 @@ func stand(f func(context.Context, *wetink.Engine, *wetinktest.Target, []string)
 		if err != nil {
 			return err
 		}
+		opt.Lease = time.Second // before it is over nobody may resolve
 		ledger, err := cfg.OpenLedger()
 		if err != nil {
 			return err

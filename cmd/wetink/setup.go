@@ -64,9 +64,13 @@ func (s *session) passphrase(ctx context.Context) error {
 	}
 	defer tty.Close()
 	fmt.Fprintf(tty, "A passphrase of %d characters or more, such as five words. It is asked for with every approval, and stored nowhere.\n", terminal.MinPassphrase)
-	first, err := terminal.AskPassphrase(ctx, tty, "Passphrase: ")
+	first, err := terminal.AskPassphrase(ctx, tty, "Passphrase (empty: none): ")
 	if err != nil {
 		return err
+	}
+	if first.IsZero() {
+		fmt.Fprintf(tty, "None was set up: approvals prove no more than that someone at a terminal of this OS user said yes (level host).\n\n")
+		return nil
 	}
 	again, err := terminal.AskPassphrase(ctx, tty, "Once more: ")
 	if err != nil {

@@ -106,11 +106,11 @@ func (p *plan) change(ctx context.Context, raw json.RawMessage) error {
 		}
 		return nil
 	case Swap:
-		if err := distinct(a.EventIDs, 2); err != nil {
-			return err
-		}
 		if len(a.EventIDs) != 2 {
 			return bad("event_ids", fmt.Sprintf("%d ids", len(a.EventIDs)), "swap takes exactly two")
+		}
+		if err := distinct(a.EventIDs, 2); err != nil {
+			return err
 		}
 		p.OnFailure = wetink.UndoOnFailure
 		return p.swap(ctx, a.EventIDs[0], a.EventIDs[1])
@@ -433,8 +433,11 @@ func (p *plan) copyWeek(ctx context.Context, from, to string) error {
 		case day < from || day > first.AddDate(0, 0, 6).Format(time.DateOnly): // it overlaps the week, and began before
 			p.warn("%s is not copied: it began before the week", e.label())
 			continue
-		case !slices.Contains(categories, e.text("category")), e.set("calendar_id") && string(e["calendar_id"]) != "1":
-			p.warn("%s is not copied: %s", e.label(), e.text("category"))
+		case !slices.Contains(categories, e.text("category")):
+			p.warn("%s is not copied: %s events are not created here", e.label(), e.text("category"))
+			continue
+		case e.set("calendar_id") && string(e["calendar_id"]) != "1":
+			p.warn("%s is not copied: it belongs to another calendar", e.label())
 			continue
 		}
 		c := recreate(e)

@@ -309,6 +309,7 @@ var (
 
 // localTime brings a date or local time to YYYY-MM-DDTHH:MM:SS. It converts nothing: what is local stays local.
 func localTime(field, s, clockTime string) (string, error) {
+	sent := s
 	switch {
 	case zoned.MatchString(s):
 		return "", bad(field, fmt.Sprintf("%q carries a time zone, and the calendar is in the athlete's local time", clean(s)), "leave the zone out and give the local time")
@@ -319,7 +320,7 @@ func localTime(field, s, clockTime string) (string, error) {
 	}
 	t, err := time.Parse("2006-01-02T15:04:05", s)
 	if err != nil || t.Year() < 2000 || t.Year() > 2100 {
-		return "", bad(field, fmt.Sprintf("%q is no date or local time", clean(s)), "use YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, such as 2026-12-03T08:00:00")
+		return "", bad(field, fmt.Sprintf("%q is no date or local time of the years 2000 to 2100", clean(sent)), "use YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, such as 2026-12-03T08:00:00")
 	}
 	return s, nil
 }
