@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/ledger/memory"
@@ -40,7 +41,34 @@ func (n *notes) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepare
 	}
 	op := wetink.Op{Action: "write", Object: args.Name, Payload: payload}
 	before, err := n.Observe(ctx, "my-notes", op)
-	return wetink.Prepared{Account: "my-notes", Ops: []wetink.Op{op}, Before: []wetink.Snapshot{before}}, err
+	undo := wetink.Promise{Extent: wetink.FullUndo, Until: time.Hour} // shown before approval
+	if before.Absent {
+		undo = wetink.Promise{Extent: wetink.NoUndo}
+	}
+	return wetink.Prepared{Account: "my-notes", Ops: []wetink.Op{op}, Before: []wetink.Snapshot{before}, Undo: undo}, err
+}
+
+// Judge lets the engine read back what was written, and settle what was in doubt.
+func (n *notes) Judge(op wetink.Op, before, now wetink.Snapshot) (wetink.Verdict, string) {
+	switch {
+	case !now.Absent && string(now.Body) == string(op.Payload):
+		return wetink.AsApproved, ""
+	case now.Digest() == before.Digest():
+		return wetink.Untouched, ""
+	}
+	return wetink.Foreign, "it reads otherwise"
+}
+
+func (n *notes) Flight() time.Duration { return time.Minute }
+
+// Invert plans the way back: the note as it was.
+func (n *notes) Invert(ops []wetink.Op, before []wetink.Snapshot, _ []wetink.Step) (wetink.Request, wetink.Promise, error) {
+	args := fmt.Sprintf(`{"name":%q,"text":%s}`, ops[0].Object, before[0].Body)
+	return wetink.Request{Args: []byte(args)}, wetink.Promise{Extent: wetink.FullUndo}, nil
+}
+
+func (n *notes) Unmoved(after, now wetink.Snapshot) (bool, []string) {
+	return after.Digest() == now.Digest(), []string{"text"}
 }
 
 func (n *notes) Execute(_ context.Context, _ wetink.Account, op wetink.Op, _ wetink.BlobReader) (wetink.Receipt, error) {
@@ -74,16 +102,21 @@ func Example() {
 	}
 	fmt.Printf("%s: %s becomes %s; token %v\n", change.Status, change.Before[0].Body, terms.Ops[0].Payload, token)
 
-	for range 2 { // the second call is answered, and does nothing
-		change, _, err = engine.Apply(ctx, me, change.ID, &wetink.Evidence{Kind: wetink.EvidenceTicket, Ticket: token})
+	var undo wetink.Ticket
+	for range 2 { // the second call is answered, and does nothing but renew the undo ticket
+		change, undo, err = engine.Apply(ctx, me, change.ID, &wetink.Evidence{Kind: wetink.EvidenceTicket, Ticket: token})
 		fmt.Println(change.Status, err, target.text["todo"])
 	}
 	fmt.Println(change.Approvals[0].Sentence())
+
+	_, _, err = engine.Undo(ctx, me, change.ID, &wetink.Evidence{Kind: wetink.EvidenceTicket, Ticket: undo})
+	fmt.Println(err, target.text["todo"])
 	// Output:
 	// pending: "milk" becomes "milk, bread"; token [redacted]
 	// applied <nil> milk, bread
 	// applied <nil> milk, bread
 	// The agent presented the token for this exact change.
+	// <nil> milk
 }
 
 // An approval is bound to what was seen: a note that somebody edits meanwhile is not overwritten.

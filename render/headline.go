@@ -99,6 +99,26 @@ func name(op wetink.Op, before wetink.Snapshot) string {
 // quote puts a name that somebody else chose in quotes, on one line.
 func quote(s string) string { return `"` + Line(s) + `"` }
 
+// Names are the quoted names of what a Change touches, the first three, and how many more: for one line of a list,
+// never in the place of a review.
+func Names(c wetink.Change) (string, error) {
+	t, err := c.Terms()
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for i, op := range t.Ops {
+		if len(out) == 3 {
+			out = append(out, fmt.Sprintf("and %d more", len(t.Ops)-3))
+			break
+		}
+		if n := name(op, c.Before[i]); n != "" {
+			out = append(out, quote(n))
+		}
+	}
+	return strings.Join(out, ", "), nil
+}
+
 func boolInt(b bool) int {
 	if b {
 		return 1

@@ -93,6 +93,9 @@ func (s *session) entry(ctx context.Context, id wetink.ChangeID) error {
 	if err != nil {
 		return err
 	}
+	if names, err := render.Names(v.Change); err == nil && names != "" {
+		head += ": " + names
+	}
 	status := wetink.Shown(v.Change, v.Undo)
 	if v.Change.Status == wetink.Pending {
 		if left := t.Expires.Sub(v.Now); left > 0 {

@@ -397,3 +397,33 @@ func TestSimPrintsOneLineAndListensOnLoopbackOnly(t *testing.T) {
 		t.Errorf("%v %s", err, b)
 	}
 }
+
+func TestAPersonsShellWithoutKeyOrModeApprovesAndUndoes(t *testing.T) {
+	s := newStage(t, "WETINK_APPROVAL=card")
+	sv := s.serve()
+	p := sv.must("preview_event_change", moveTo(next(0)))
+	id := p["preview_id"].(string)
+	s.approve(id)
+	sv.until(id, "applied")
+
+	l, err := sqlite.Open(filepath.Join(s.home, "ledger.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	e := wetink.New(l, nil, &wetink.Options{Verifiers: terminal.Verifiers(s.home)})
+	ses := &session{ledger: l, engine: e}
+	c, _, err := e.Status(context.Background(), wetink.Principal{}, wetink.ChangeID(id), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := ses.askServer(context.Background(), c)
+	if err != nil || plan.Status != wetink.Pending {
+		t.Fatalf("%v %s", err, plan.Status)
+	}
+	s.approve(string(plan.ID))
+	sv.until(id, "undone")
+	if s.effects() != 2 {
+		t.Errorf("%d effects", s.effects())
+	}
+}
