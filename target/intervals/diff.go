@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/target/intervals/workout"
 )
 
 // Diff implements wetink.Differ: what a person reads of an Op. What is emptied is shown as null, and of a
@@ -47,8 +50,27 @@ func Diff(op wetink.Op, before wetink.Snapshot) []wetink.FieldChange {
 		}
 		out = append(out, c)
 	}
+	if _, ok := sent["description"]; ok {
+		if c := (wetink.FieldChange{Field: "workout", Before: total(was), After: total(sent)}); string(c.Before) != string(c.After) {
+			out = append(out, c)
+		}
+	}
 	slices.SortStableFunc(out, func(a, b wetink.FieldChange) int { return cmp.Compare(order(a.Field), order(b.Field)) })
 	return out
+}
+
+// total is what a description adds up to, by our own reading of it: steps as they are written, and the time with
+// repetitions.
+func total(e event) json.RawMessage {
+	sum := workout.Parse(e.text("description")).Summary()
+	if sum.Steps == 0 {
+		return json.RawMessage("null")
+	}
+	steps := "steps"
+	if sum.Steps == 1 {
+		steps = "step"
+	}
+	return quote(fmt.Sprintf("%d %s, %s", sum.Steps, steps, time.Duration(sum.Seconds*float64(time.Second)).Round(time.Second)))
 }
 
 // order puts fields as a person reads an event.
