@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,18 +136,17 @@ func TestALateDoubtIsLookedAtAgain(t *testing.T) {
 
 func TestNothingIsSentWhenTheLeaseWasLostBeforeTheFirstSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var skew time.Duration
-		l := memory.New(&memory.Options{Now: func() time.Time { return time.Now().Add(skew) }})
+		var skew atomic.Int64
+		l := memory.New(&memory.Options{Now: func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }})
 		target := wetinktest.NewTarget()
 		target.Put("a", `{"n":1}`)
 		owner, other := wetinktest.On(l, target, agentLevel()), wetinktest.On(l, target, agentLevel())
 		run(t, other)
 		c, ev := preview(t, owner, setN2)
-		first := true
+		var later atomic.Bool
 		target.OnObserve = func(n int, _ wetink.Op, s wetink.Snapshot) (wetink.Snapshot, error) {
-			if first {
-				first = false
-				skew = time.Hour
+			if !later.Swap(true) {
+				skew.Store(int64(time.Hour))
 				time.Sleep(5 * time.Second)
 			}
 			return s, nil
@@ -219,12 +219,12 @@ func TestAnAnsweredEffectThatSomebodyTookBackIsNotFailed(t *testing.T) {
 
 type hangs struct {
 	*wetinktest.Target
-	hang bool
+	hang atomic.Bool
 	end  chan struct{}
 }
 
 func (h *hangs) Account(ctx context.Context) (wetink.Account, string, error) {
-	if h.hang {
+	if h.hang.Load() {
 		select {
 		case <-ctx.Done():
 		case <-h.end:
@@ -247,11 +247,11 @@ func TestAHungReadBeforeTheClaimEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		ev := presented(ticket)
-		h.hang = true
+		h.hang.Store(true)
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		e.Apply(short, by, c.ID, &ev)
-		h.hang = false
+		h.hang.Store(false)
 		time.Sleep(5 * time.Minute) // within the TTL
 		short, cancel = context.WithTimeout(ctx, time.Minute)
 		defer cancel()
@@ -300,9 +300,9 @@ func TestALostAnswerThatComesLateIsLookedAtAgain(t *testing.T) {
 			time.Sleep(time.Hour)
 			return errLost
 		}
-		down := false
+		var down atomic.Bool
 		target.OnObserve = func(n int, _ wetink.Op, s wetink.Snapshot) (wetink.Snapshot, error) {
-			if down {
+			if down.Load() {
 				return s, errLost
 			}
 			return s, nil
@@ -310,9 +310,9 @@ func TestALostAnswerThatComesLateIsLookedAtAgain(t *testing.T) {
 		go owner.Apply(ctx, by, c.ID, &ev)
 		time.Sleep(59 * time.Minute)
 		wantStatus(t, get(t, other, c.ID), wetink.Failed)
-		down = true
+		down.Store(true)
 		time.Sleep(10 * time.Minute)
-		down = false
+		down.Store(false)
 		time.Sleep(24 * time.Hour)
 		got := get(t, other, c.ID)
 		wantStatus(t, got, wetink.Failed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -295,12 +296,12 @@ func TestUnreadableBeforeTheSendSendsNothing(t *testing.T) {
 
 // The owner is stopped between two sends: in the commit of the first step, or right before the second send.
 func TestOwnerThatWasTooSlowBetweenTwoSendsSendsNothingMore(t *testing.T) {
-	var skew time.Duration
+	var skew atomic.Int64
 	for name, slow := range map[string]func(*brokenLedger){
 		"by the ledger's clock only": func(l *brokenLedger) {
 			l.before = func(_ int, moves []wetink.Move) error {
 				if moves[0].Step != nil && moves[0].From == wetink.Applying {
-					skew = time.Hour
+					skew.Store(int64(time.Hour))
 					time.Sleep(3 * time.Second) // the other process calls it in doubt
 				}
 				return nil
@@ -324,8 +325,8 @@ func TestOwnerThatWasTooSlowBetweenTwoSendsSendsNothingMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				skew = 0
-				l := memory.New(&memory.Options{Now: func() time.Time { return time.Now().Add(skew) }})
+				skew.Store(0)
+				l := memory.New(&memory.Options{Now: func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }})
 				target := wetinktest.NewTarget()
 				bl := &brokenLedger{Ledger: l}
 				other := wetinktest.On(l, target, agentLevel())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,13 +130,20 @@ func TestAResolvedChangeCanBeUndone(t *testing.T) {
 			}
 			return do()
 		}
+		var down atomic.Bool
+		target.OnObserve = func(_ int, _ wetink.Op, s wetink.Snapshot) (wetink.Snapshot, error) {
+			if down.Load() {
+				return wetink.Snapshot{}, errLost
+			}
+			return s, nil
+		}
 		go owner.Apply(ctx, by, c.ID, &ev)
 		time.Sleep(2 * time.Minute)
-		other.Target.OnObserve = func(int, wetink.Op, wetink.Snapshot) (wetink.Snapshot, error) { return wetink.Snapshot{}, errLost }
+		down.Store(true)
 		if _, _, err := other.Reconcile(ctx, by, c.ID); err == nil {
 			t.Fatal("reconciled")
 		}
-		other.Target.OnObserve = nil
+		down.Store(false)
 		if _, _, err := other.Resolve(ctx, by, c.ID, []wetink.Step{{Op: 1, Outcome: wetink.NoEffect}}); err != nil {
 			t.Fatal(err)
 		}
