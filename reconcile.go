@@ -214,7 +214,6 @@ func (e *Engine) Resolve(ctx context.Context, by Principal, id ChangeID, found [
 	for i := range list {
 		list[i].Event.By = by.Person
 	}
-	list[len(list)-1].After = c.Claim.Lease
 	if _, err := e.ledger.Advance(ctx, list...); err != nil {
 		return c, Ticket{}, fmt.Errorf("resolve %s: %w", id, err)
 	}
