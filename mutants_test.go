@@ -59,7 +59,7 @@ var mutants = map[string]mutant{
 	"no fence at the lease":             {"execute.go", "err != nil || !now.Before(s.claim.Lease) || !time.Now().Before(s.until)", "err != nil || now.IsZero()", ".", "TestOwnerThatWasTooSlow"},
 	"a lost answer is a failure":        {"execute.go", "step.Outcome, step.Why = Unknown, \"the answer was lost: \"+err.Error()", "step.Outcome, step.Why = NoEffect, err.Error()", ".", "TestEachSendBroken"},
 	"an answer is believed":             {"execute.go", "case verdict == Untouched:\n\t\tstep.Outcome", "case false:\n\t\tstep.Outcome", ".", "TestEachSendBroken"},
-	"a late answer is ignored": {"execute.go", "return ok && old.Outcome != s.Outcome && s.replaces(old) || !ok && s.Outcome != NoEffect", "return false && (ok && old.Outcome != s.Outcome)", ".", "TestLateReceipt"},
+	"a late answer is ignored":          {"execute.go", "return ok && old.Outcome != s.Outcome && s.replaces(old) || !ok && s.Outcome != NoEffect", "return false && (ok && old.Outcome != s.Outcome)", ".", "TestLateReceipt"},
 	"clean-up although switched off":    {"settle.go", "t.OnFailure == UndoOnFailure && e.writable(ctx) == nil &&", "t.OnFailure == UndoOnFailure &&", ".", "TestWritesOffInTheMiddle"},
 
 	"a late effect is shown as undone":   {"change.go", "if undo.Status == Applied && c.effects() <= len(undo.Before) {", "if undo.Status == Applied {", ".", "TestALateEffect"},
@@ -74,7 +74,7 @@ var mutants = map[string]mutant{
 	"an undo looks once":                 {"undo.go", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil {\n\t\treturn Change{}, none, err", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil && false {\n\t\treturn Change{}, none, err", ".", "TestUndoKeepsAnEdit"},
 	"an undo ticket works again":         {"undo.go", "if ev != nil && live != nil && live.usedTicket(c) {", "if false {", ".", "TestAnUndoTicketIsUsedOnce"},
 	"an answered effect never was":       {"reconcile.go", "case verdict == Untouched && answered:", "case verdict == Untouched && answered && !final:", ".", "TestAnAnsweredEffect"},
-	"resolved before the lease is over": {"reconcile.go", "if now.Before(c.Claim.Lease) {", "if false {", ".", "TestResolveIsRefused"},
+	"resolved before the lease is over":  {"reconcile.go", "if now.Before(c.Claim.Lease) {", "if now.Before(c.Claim.Lease) && false {", ".", "TestResolveIsRefused"},
 	"somebody else's state is ours":      {"execute.go", "return step // without After", "// without After", ".", "TestCleanUpDoesNotOverwrite"},
 	"old state proves at once":           {"reconcile.go", "final := judge.Flight() > 0 && !now.Before(landed)", "final := judge.Flight() > 0 || now.Before(landed)", ".", "TestOldStateProves|TestNoFlight"},
 	"no flight is a short one":           {"reconcile.go", "final := judge.Flight() > 0 && ", "final := ", ".", "TestNoFlight"},
