@@ -171,6 +171,11 @@ func (s Step) seen() bool {
 	return s.Outcome == Differs || s.Receipt.After.Absent || s.Receipt.After.Body != nil
 }
 
+// unread reports an effect that is only what an answer said.
+func (s Step) unread() bool {
+	return s.Outcome == TookEffect && !s.seen() && (s.How == "answer" || s.How == "late answer")
+}
+
 // missed reports an operation that was answered as done and whose old state was read back.
 func (s Step) missed() bool { return s.Outcome == Unknown && s.How == "read back" }
 

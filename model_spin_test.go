@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -493,10 +494,7 @@ func (w *world) sweep(a act) error {
 		return errors.New("there is no such change")
 	}
 	if a.verb == "reconcile" {
-		// Were there a clean-up to run, this process dies before it claims it.
-		p := w.start()
-		p.claimless, p.stage = true, ""
-		_, _, err := p.kit.Reconcile(w.ctx, by, w.ids[c])
+		_, _, err := w.looker().Reconcile(w.ctx, by, w.ids[c])
 		if errors.Is(err, errDead) {
 			return nil
 		}
@@ -543,7 +541,7 @@ func (w *world) person(a act) error {
 			}
 			found = append(found, s)
 		}
-		_, _, err = w.desk.Resolve(w.ctx, by, id, found)
+		_, _, err = w.looker().Resolve(w.ctx, by, id, found)
 	}
 	return err
 }
@@ -650,7 +648,7 @@ func (w *world) wantTruth() {
 // stop kills what still runs.
 func (w *world) stop() {
 	for _, p := range w.running {
-		p.dead = true
+		p.dead.Store(true)
 		if p.at != "" {
 			p.orders <- "crash"
 		}
@@ -674,12 +672,12 @@ type process struct {
 	claim     string // how its claim is to end
 	mine      string // the id of its claim
 	sending   context.Context
-	more      int  // ops that are not sent yet
-	yes, ever bool // the last one was answered as done; one was, of those that it will read back
-	renews    bool // it reads the row next to renew its lease
-	blind     bool // its reads fail
-	dead      bool
-	claimless bool // it dies at a claim
+	more      int         // ops that are not sent yet
+	yes, ever bool        // the last one was answered as done; one was, of those that it will read back
+	renews    bool        // it reads the row next to renew its lease
+	blind     bool        // its reads fail
+	dead      atomic.Bool // read by engines that nobody waits for any more
+	claimless bool        // it dies at a claim
 }
 
 var errDead = errors.New("this process is dead")
@@ -693,6 +691,13 @@ func (w *world) start() *process {
 	return p
 }
 
+// looker is a process that reconciles. Were there a clean-up to run after it, it dies before it claims that.
+func (w *world) looker() *wetink.Engine {
+	p := w.start()
+	p.claimless, p.stage = true, ""
+	return p.kit
+}
+
 // vouched believes what wetinktest.Vouch says.
 type vouched struct{}
 
@@ -704,14 +709,14 @@ func (vouched) Verify(_ context.Context, _ wetink.Change, _ wetink.Terms, e weti
 func (vouched) Reach(context.Context) wetink.Level { return wetink.Passkey }
 
 func (p *process) wait(at string) string {
-	if p.dead {
+	if p.dead.Load() {
 		return "crash"
 	}
 	p.at = at
 	order := <-p.orders
 	p.at = ""
 	if order == "crash" {
-		p.dead = true
+		p.dead.Store(true)
 	}
 	return order
 }
@@ -719,7 +724,7 @@ func (p *process) wait(at string) string {
 func (p *process) ended() bool { return p.sending != nil && p.sending.Err() != nil }
 
 func (p *process) Advance(ctx context.Context, moves ...wetink.Move) ([]wetink.Event, error) {
-	if p.dead {
+	if p.dead.Load() {
 		return nil, errDead
 	}
 	i := slices.IndexFunc(moves, func(m wetink.Move) bool { return m.From == wetink.Approved && m.To == wetink.Applying })
@@ -746,7 +751,7 @@ func (p *process) Advance(ctx context.Context, moves ...wetink.Move) ([]wetink.E
 	ev, err := p.Ledger.Advance(ctx, moves...)
 	switch {
 	case errors.Is(err, wetink.ErrConflict):
-		p.dead = true // it would wait for the winner to end, and tell; the model has no use for that
+		p.dead.Store(true) // it would wait for the winner to end, and tell; the model has no use for that
 		return nil, err
 	case err != nil:
 		return nil, err
@@ -775,13 +780,16 @@ func (p *process) Now(ctx context.Context) (time.Time, error) {
 	switch {
 	case p.stage == "started" || p.stage == "born":
 		p.stage = ""
-		if p.dead = p.dead || p.claimless; !p.dead {
+		if p.claimless {
+			p.dead.Store(true)
+		}
+		if !p.dead.Load() {
 			p.claim = p.wait("claim")
 		}
 	case p.stage == "checked" && p.late():
 		p.readback()
 	}
-	if p.dead {
+	if p.dead.Load() {
 		return time.Time{}, errDead
 	}
 	return p.Ledger.Now(ctx)
@@ -789,10 +797,10 @@ func (p *process) Now(ctx context.Context) (time.Time, error) {
 
 func (p *process) Get(ctx context.Context, tenant wetink.Tenant, id wetink.ChangeID) (wetink.Change, error) {
 	asked := p.stage == "asking"
-	if id == p.current && !p.dead {
+	if id == p.current && !p.dead.Load() {
 		p.stopAtGet()
 	}
-	if p.dead {
+	if p.dead.Load() {
 		return wetink.Change{}, errDead
 	}
 	c, err := p.Ledger.Get(ctx, tenant, id)
@@ -801,8 +809,6 @@ func (p *process) Get(ctx context.Context, tenant wetink.Tenant, id wetink.Chang
 		p.stage = "claimed"
 	case id == p.current && p.stage == "recorded" && c.Status != wetink.Applying:
 		p.stage, p.ever = "lost", p.yes
-	case id == p.current && (p.stage == "claimed" || p.stage == "observed") && c.Status != wetink.Applying:
-		p.stage = "unreadable"
 	}
 	return c, err
 }
@@ -846,13 +852,13 @@ func (p *process) Mode(ctx context.Context) (wetink.Mode, error) {
 		p.wait("check")
 		p.stage = "checked"
 	}
-	if p.dead {
+	if p.dead.Load() {
 		return wetink.ModeOff, errDead
 	}
 	m, err := p.Ledger.Mode(ctx)
 	if p.stage == "checked" && m == wetink.ModeOff {
 		p.readback()
-		if p.dead {
+		if p.dead.Load() {
 			return wetink.ModeOff, errDead
 		}
 	}
@@ -873,7 +879,7 @@ func (o outside) Observe(ctx context.Context, acct wetink.Account, op wetink.Op)
 			return wetink.Snapshot{}, errLost
 		}
 	}
-	if o.p.dead || o.p.blind {
+	if o.p.dead.Load() || o.p.blind {
 		return wetink.Snapshot{}, errDead
 	}
 	return o.Target.Observe(ctx, acct, op)
@@ -887,7 +893,7 @@ func (o outside) Execute(ctx context.Context, acct wetink.Account, op wetink.Op,
 	p.more--
 	order := p.wait("send")
 	switch {
-	case p.dead:
+	case p.dead.Load():
 		return wetink.Receipt{}, errDead
 	case order == "ended", p.ended():
 		if order != "ended" || !p.ended() {
@@ -908,7 +914,7 @@ func (o outside) Execute(ctx context.Context, acct wetink.Account, op wetink.Op,
 	order = p.wait("answer")
 	p.stage = "executed"
 	switch {
-	case p.dead:
+	case p.dead.Load():
 		return wetink.Receipt{}, errDead
 	case order == "yes":
 		p.yes, p.ever = true, true

@@ -82,6 +82,9 @@ func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms,
 	if row.Status == InDoubt && end == InDoubt {
 		return list, ticket, "" // the steps say it all
 	}
+	if _, judged := target.(Judge); row.Status == InDoubt && judged && slices.ContainsFunc(row.Steps, Step.unread) {
+		return list, ticket, "" // no end on an answer that nobody looked after: Reconcile looks
+	}
 	now, err := e.ledger.Now(ctx)
 	if err != nil {
 		e.opt.Log.ErrorContext(ctx, "settle without the clock", "change", c.ID, "err", err)

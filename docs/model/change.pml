@@ -59,7 +59,7 @@ bool again;			/* the same call was sent again */
 mtype:outcome proof[4] = nothing;	/* what the owner itself knows, at the end */
 
 hidden byte k; hidden byte y; hidden byte n; hidden byte u;
-hidden byte rest; hidden byte stop; hidden byte contrary; hidden byte born; hidden byte lost;
+hidden byte rest; hidden byte stop; hidden byte contrary; hidden byte born;
 
 #ifdef WALK	/* a random walk, for traces: without it nearly every life ends in a rejection or a crash */
 bool meddling; bool frail; bool hasty;
@@ -92,9 +92,14 @@ bool meddling; bool frail; bool hasty;
 
 /* Places that random walks come to too seldom. 1, 2, 3: an end state is contradicted by a late receipt (applied,
    failed, partial); 4: the owner speaks after the clean-up took back what it did; 5: what it knows is no receipt;
-   6: an op may be in flight while the one before it is doubted. */
+   6: an op that may be in flight is written down; 7: an answer
+   that nobody looked after keeps it from ending. */
 #ifdef REACH
-#define PLACE(n) assert(n != REACH)
+bool reached;
+#define PLACE(n) reached = reached || n == REACH
+active proctype Reach() {
+end:	reached -> assert(false)
+}
 #else
 #define PLACE(n) skip
 #endif
@@ -108,6 +113,7 @@ inline move(c, to, late) {
 	assert(!ENDED(c) || to == st[c] || late);	/* end states are stable but for the late receipt */
 	printf("EV   %d:%e>%e\n", c, st[c], to);
 	assert(to != applying || consented[c]);
+#ifdef REACH
 	if
 	:: ENDED(c) && to == in_doubt && st[c] == applied -> PLACE(1)
 	:: ENDED(c) && to == in_doubt && st[c] == failed -> PLACE(2)
@@ -115,6 +121,7 @@ inline move(c, to, late) {
 	:: st[c] == in_doubt && late && effects[2] > 0 -> PLACE(4)
 	:: else
 	fi;
+#endif
 	st[c] = to;
 	consented[c] = consented[c] || to == approved;
 #ifdef LIAR
@@ -160,6 +167,16 @@ inline conclude(c, stopped, late) {
 	fi
 }
 
+/* In doubt, it does not end on the strength of an answer that nobody looked after. */
+inline concludeSeen(c, late) {
+	if
+#ifndef LATE_UNREAD	/* seeded: it does */
+	:: st[c] == in_doubt && (unread[IX(c, 0)] || unread[IX(c, 1)]) -> PLACE(7); born = false; move(c, in_doubt, late)
+#endif
+	:: else -> conclude(c, true, late)
+	fi
+}
+
 inline bear(c) {
 	if
 	:: c == 0 && ordered && !off && st[1] == none ->
@@ -183,46 +200,43 @@ bool heard[4];
 /* An op of which more may be learned: not known, answered but never looked at, or the one that may be in flight. */
 #define ASK(c, i) (i < ops[c] && (out[IX(c, i)] == unknown || out[IX(c, i)] == missed || \
 	(out[IX(c, i)] == yes && UNREAD(c, i)) || (out[IX(c, i)] == nothing && (i == 0 || out[IX(c, 0)] == yes))))
-#define TELLS(c, i) (ASK(c, i) && (SEEN(c, i) || out[IX(c, i)] == yes || (FINAL(c) && out[IX(c, i)] != missed)))
+#define TELLS(c, i) (ASK(c, i) && (SEEN(c, i) || out[IX(c, i)] == yes || out[IX(c, i)] == nothing || \
+	(FINAL(c) && out[IX(c, i)] != missed)))
 #define LEARNS(c) (TELLS(c, 0) || TELLS(c, 1) || !(ASK(c, 0) || ASK(c, 1)))
 
 inline reconcileOne(c, i) {
 	if
 	:: !ASK(c, i)
 	:: ASK(c, i) && SEEN(c, i) -> out[IX(c, i)] = yes; unread[IX(c, i)] = false
-	/* ignored, or taken back by somebody: a person who looks may know, the passing of time does not */
+	:: ASK(c, i) && !SEEN(c, i) && out[IX(c, i)] == yes ->
 #ifndef HALF_SEEN	/* seeded: it counts as done because another one is seen */
-	:: ASK(c, i) && !SEEN(c, i) && out[IX(c, i)] == yes -> out[IX(c, i)] = missed; unread[IX(c, i)] = false; lost = true
-#else
-	:: ASK(c, i) && !SEEN(c, i) && out[IX(c, i)] == yes
+		/* ignored, or taken back by somebody: a person who looks may know, the passing of time does not */
+		out[IX(c, i)] = missed; unread[IX(c, i)] = false
 #endif
+		skip
 	:: ASK(c, i) && !SEEN(c, i) && out[IX(c, i)] != yes && out[IX(c, i)] != missed && FINAL(c) -> out[IX(c, i)] = no
 	:: else ->
-		if
-		:: out[IX(c, i)] == nothing -> stop = false
+#ifndef FORGETFUL	/* seeded: it is read from the one before having taken effect, which may be doubted next */
+		if	/* that it may be in flight is written down */
+		:: out[IX(c, i)] == nothing -> PLACE(6); out[IX(c, i)] = unknown
 		:: else
 		fi
+#else
+		if
+		:: out[IX(c, i)] == nothing -> stop = (i == 1 && ops[c] == 2 && out[IX(c, 0)] == yes && unread[IX(c, 0)] && !SEEN(c, 0))
+		:: else
+		fi
+#endif
 	fi
 }
 
 inline reconcile(c) {
-	stop = true; lost = false;
+	stop = true;
 	if	/* the second is asked first, because what is known of the first says whether it may be in flight */
 	:: ops[c] == 2 -> reconcileOne(c, 1)
 	:: else
 	fi;
 	reconcileOne(c, 0);
-#ifndef FORGETFUL	/* seeded: that it may be in flight is read from the first having taken effect, which is doubted now */
-	if
-	:: lost && !stop -> PLACE(6); out[IX(c, 1)] = unknown
-	:: else
-	fi;
-#else
-	if
-	:: lost && !stop -> stop = true
-	:: else
-	fi;
-#endif
 	conclude(c, stop, false)
 }
 
@@ -264,11 +278,10 @@ inline merge(c, i, answered, late) {
 proctype Executor(byte me) {
 	byte c; byte i;
 	mtype:outcome know[2] = nothing;	/* in memory: a crash takes it */
-	bool unlooked;				/* it could not read back what was answered as done */
 	bool renewed, sent;			/* for seeded bugs */
 
 idle:
-	atomic { know[0] = nothing; know[1] = nothing; i = 0; c = 0; renewed = false; sent = false; unlooked = false };
+	atomic { know[0] = nothing; know[1] = nothing; i = 0; c = 0; renewed = false; sent = false };
 end_idle:
 	if
 	:: atomic { !off && CLAIMABLE(0) -> printf("EV %c.try 0\n", 64+me) }
@@ -322,12 +335,7 @@ ask:	/* nobody knows whether the claim was committed: the id in the row tells */
 	:: atomic { st[c] == applying -> printf("EV %c.ask\n", 64+me); goto observe }
 	:: atomic { st[c] != applying -> printf("EV %c.ask\n", 64+me); goto idle }
 #else
-	:: atomic { claim[c] == me -> printf("EV %c.ask\n", 64+me);
-		if	/* the lease has run since the claim: it is renewed before anything is read */
-		:: clock[c] == 0 -> goto observe
-		:: clock[c] > 0 && st[c] == applying -> clock[c] = 0; move(c, applying, false); goto observe
-		:: else -> goto settle
-		fi }
+	:: atomic { claim[c] == me -> printf("EV %c.ask\n", 64+me); goto observe }
 	:: atomic { claim[c] != me -> printf("EV %c.ask\n", 64+me); goto idle }
 #endif
 	CRASH
@@ -335,12 +343,12 @@ ask:	/* nobody knows whether the claim was committed: the id in the row tells */
 
 observe:	/* the last look before the first send */
 	if
-	:: atomic { (ops[c] == 1 || clock[c] == 0) -> printf("EV %c.observe\n", 64+me); goto check }
-	:: atomic { ops[c] == 2 && clock[c] > 0 -> printf("EV %c.observe\n", 64+me);	/* many slow reads: the lease is renewed */
-		if
-		:: st[c] == applying -> clock[c] = 0; move(c, applying, false); goto check
-		:: else -> goto settle
-		fi }
+	:: atomic { printf("EV %c.observe\n", 64+me);
+		if	/* before the second read, a lease that runs down is renewed */
+		:: ops[c] == 2 && clock[c] > 0 && st[c] == applying -> clock[c] = 0; move(c, applying, false)
+		:: else
+		fi;
+		goto check }
 	:: atomic { printf("EV %c.observe fails\n", 64+me); goto settle }
 	CRASH
 	fi;
@@ -428,19 +436,23 @@ record:	/* durable before the next send */
 readback:	/* the answer is not believed: what is there now counts */
 	if
 	:: atomic { know[0] != yes && know[1] != yes -> printf("EV %c.readback\n", 64+me) }
-	:: atomic { (know[0] == yes || know[1] == yes) && clock[c] > 0 && st[c] != applying ->
-		unlooked = true; printf("EV %c.readback\n", 64+me) }	/* in doubt by now: who reconciles will look */
-	:: atomic { (know[0] == yes || know[1] == yes) && (clock[c] == 0 || st[c] == applying) ->
+	:: atomic { know[0] == yes || know[1] == yes ->
 		stop = true;
 		if
 		:: printf("EV %c.readback\n", 64+me)
 		:: printf("EV %c.readback fails\n", 64+me); stop = false
 		fi;
-		if
-		:: clock[c] > 0 -> clock[c] = 0; move(c, applying, false)
+		if	/* before it reads, a lease that runs down is renewed; held or not, it reads */
+		:: clock[c] > 0 && st[c] == applying -> clock[c] = 0; move(c, applying, false)
 		:: else
 		fi;
 #ifndef TRUSTING	/* seeded: it is believed */
+#ifdef LATE_BELIEVED	/* seeded: it is believed of an owner that comes late */
+		if
+		:: clock[c] > 0 && st[c] != applying -> goto settle
+		:: else
+		fi;
+#endif
 		if
 		:: know[0] == yes && !(stop && SEEN(c, 0)) -> know[0] = missed
 		:: else
@@ -460,18 +472,18 @@ settle:
 		printf("EV %c.settle\n", 64+me);
 		contrary = false;
 		if
-		:: ENDED(c) && (CONTRADICTS(c, 0, unlooked) || CONTRADICTS(c, 1, unlooked)) -> contrary = true
+		:: ENDED(c) && (CONTRADICTS(c, 0, false) || CONTRADICTS(c, 1, false)) -> contrary = true
 		:: else
 		fi;
 		born = false;
 #ifndef LATE_IGNORED
 #ifdef LIAR
 		if
-		:: (know[0] == yes && !unlooked) || know[0] == no -> proof[IX(c, 0)] = know[0]
+		:: know[0] == yes || know[0] == no -> proof[IX(c, 0)] = know[0]
 		:: else
 		fi;
 		if
-		:: (know[1] == yes && !unlooked) || know[1] == no -> proof[IX(c, 1)] = know[1]
+		:: know[1] == yes || know[1] == no -> proof[IX(c, 1)] = know[1]
 		:: else
 		fi;
 #endif
@@ -482,13 +494,8 @@ settle:
 		if
 		:: st[c] == applying || st[c] == in_doubt ->
 			stop = (st[c] != applying);
-			merge(c, 0, unlooked, stop); merge(c, 1, unlooked, stop);
-			if
-#ifndef LATE_UNREAD	/* seeded: an end on the strength of answers that nobody looked after */
-			:: unread[IX(c, 0)] || unread[IX(c, 1)] -> move(c, in_doubt, true)
-#endif
-			:: else -> conclude(c, true, true)
-			fi
+			merge(c, 0, false, stop); merge(c, 1, false, stop);
+			concludeSeen(c, true)
 		:: else
 		fi;
 #else
@@ -499,10 +506,10 @@ settle:
 #endif
 #ifdef LIAR
 		/* The late receipt was heard: the record does not end against what the owner knows. */
-		assert(st[c] != failed || ((know[0] != yes && know[1] != yes) || unlooked));
+		assert(st[c] != failed || (know[0] != yes && know[1] != yes));
 		assert(st[c] != applied || (know[0] != no && know[1] != no));
 #endif
-		know[0] = nothing; know[1] = nothing; i = 0; renewed = false; unlooked = false;
+		know[0] = nothing; know[1] = nothing; i = 0; renewed = false;
 		if
 		:: born -> c = 1; goto ready
 		:: !born && st[c] == in_doubt -> goto look
@@ -539,7 +546,7 @@ look:	/* one look at once; the rest is the sweeper's */
 	fi;
 
 gone:	/* dead for good: what it knew is gone with it */
-	atomic { know[0] = nothing; know[1] = nothing; i = 0; c = 0; renewed = false; sent = false; unlooked = false }
+	atomic { know[0] = nothing; know[1] = nothing; i = 0; c = 0; renewed = false; sent = false }
 }
 
 /* The network: holds a request as long as it likes, and never longer than the declared flight. */
@@ -599,16 +606,17 @@ end:	do
 }
 
 /* A person is never obliged to anything. */
+#define ASKED(c, i) (ASK(c, i) && out[IX(c, i)] != yes)	/* what is only an answer is looked after instead */
 #ifdef LIAR
-#define MAYRESOLVE(c) (st[c] == in_doubt && clock[c] >= 2)
+#define LOOKED(c) (clock[c] >= 2)
 #else
-#define MAYRESOLVE(c) (st[c] == in_doubt && clock[c] == 3)
+#define LOOKED(c) (clock[c] == 3)
 #endif
+#define MAYRESOLVE(c) (st[c] == in_doubt && LOOKED(c))
 
 inline found(c, i, what) {
 	if
-	:: i < ops[c] && (out[IX(c, i)] == unknown || out[IX(c, i)] == missed || (out[IX(c, i)] == nothing && (i == 0 || out[IX(c, 0)] == yes))) ->
-		out[IX(c, i)] = what
+	:: ASKED(c, i) -> out[IX(c, i)] = what
 	:: else
 	fi
 }
@@ -619,10 +627,12 @@ inline resolve(c, first, second) {
 	:: else
 	fi;
 	found(c, 0, first);
-	conclude(c, true, false)
+	concludeSeen(c, false);
+	if	/* and then it looks, if there is something to look after */
+	:: st[c] == in_doubt && LEARNS(c) -> reconcile(c)
+	:: else
+	fi
 }
-
-#define ANSWERED(c) (unread[IX(c, 0)] || unread[IX(c, 1)])
 
 active proctype Person() {
 end:	do
@@ -644,13 +654,13 @@ end:	do
 	:: atomic { (st[0] == applied || st[0] == partial) && level == agent && !again && (st[1] == none || DEAD(1)) ->
 		again = true; printf("EV person.again 0\n"); move(0, st[0], false) }
 #ifdef LIAR
-	:: atomic { MAYRESOLVE(0) && !ANSWERED(0) -> printf("EV person.resolve 0 1 1\n"); resolve(0, yes, yes) }
-	:: atomic { MAYRESOLVE(0) && !ANSWERED(0) -> printf("EV person.resolve 0 0 0\n"); resolve(0, no, no) }
+	:: atomic { MAYRESOLVE(0) -> printf("EV person.resolve 0 1 1\n"); resolve(0, yes, yes) }
+	:: atomic { MAYRESOLVE(0) -> printf("EV person.resolve 0 0 0\n"); resolve(0, no, no) }
 #else
-	:: atomic { MAYRESOLVE(0) && !ANSWERED(0) ->
+	:: atomic { MAYRESOLVE(0) ->
 		printf("EV person.resolve 0 %d %d\n", LANDED(0, 0), LANDED(0, 1));
 		resolve(0, (LANDED(0, 0) -> yes : no), (LANDED(0, 1) -> yes : no)) }
-	:: atomic { MAYRESOLVE(1) && !ANSWERED(1) ->
+	:: atomic { MAYRESOLVE(1) ->
 		printf("EV person.resolve 1 %d 0\n", LANDED(1, 0));
 		resolve(1, (LANDED(1, 0) -> yes : no), no) }
 #endif
