@@ -166,7 +166,7 @@ func (e *Engine) draft(ctx context.Context, target string, req Request, from ori
 	t := Terms{
 		V: 1, Change: newChangeID(now), Nonce: make([]byte, 32), Ledger: e.ledger.ID(), Tenant: req.By.Tenant,
 		Requester: req.By.Person, Client: req.By.Client, Target: target, Version: version, Account: acct,
-		OnFailure: p.OnFailure, Undo: p.Undo, Warnings: p.Warnings, Ops: slices.Clone(p.Ops),
+		OnFailure: p.OnFailure, Undo: p.Undo, Warnings: p.Warnings, Context: p.Context, Ops: slices.Clone(p.Ops),
 	}
 	rand.Read(t.Nonce)
 	if t.OnFailure == "" {
@@ -187,7 +187,7 @@ func (e *Engine) draft(ctx context.Context, target string, req Request, from ori
 	if from.undoes != nil {
 		t.Undoes = from.undoes.ID
 	}
-	d, err := e.opt.Policy.Decide(ctx, t, p.Before)
+	d, err := e.decide(ctx, tgt, t, p.Before)
 	if err != nil {
 		return c, ticket, nil, fmt.Errorf("preview: ask the policy: %w", err)
 	}

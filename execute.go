@@ -72,7 +72,7 @@ func (e *Engine) claim(ctx context.Context, c Change, ev *Evidence, list ...Move
 	if version != t.Version { // what was previewed is not what would be done today
 		return refuse(fmt.Errorf("%w: preview it again", ErrVersion))
 	}
-	d, err := e.opt.Policy.Decide(ctx, t, c.Before)
+	d, err := e.decide(ctx, target, t, c.Before)
 	if err != nil {
 		return refuse(fmt.Errorf("ask the policy: %w", err))
 	}

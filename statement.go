@@ -57,6 +57,9 @@ func Encode(t Terms) (Statement, error) {
 			return nil, errors.New("statement: payload is not compact JSON")
 		}
 	}
+	if !bytes.Equal(t.Context, back.Context) {
+		return nil, errors.New("statement: context is not compact JSON")
+	}
 	return s, nil
 }
 
@@ -110,7 +113,10 @@ type Terms struct {
 	Undoes   ChangeID `json:"undoes,omitempty"`
 	Replaces ChangeID `json:"replaces,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	Ops      []Op     `json:"ops"`
+	// Context is what the target needs to explain the change to a person, such as what else stands on that day. It is
+	// signed, because it is shown; nothing of it is executed.
+	Context json.RawMessage `json:"context,omitempty"`
+	Ops     []Op            `json:"ops"`
 }
 
 // OnFailure is what happens to Ops that took effect when a later one did not.

@@ -20,7 +20,7 @@ type Account string
 // Any other error of Execute leaves the outcome unknown.
 var ErrNotApplied = errors.New("not applied")
 
-// Target is one outside system. A Target may also be a [Judge], an [Undoer] and a [Differ].
+// Target is one outside system. A Target may also be a [Judge], an [Undoer], a [Differ] and an [Explainer].
 //
 // Methods are called from several goroutines. Account, Prepare and Observe only read and may be repeated.
 type Target interface {
@@ -129,6 +129,7 @@ type Prepared struct {
 	Undo      Promise
 	OnFailure OnFailure // zero: stop
 	Warnings  []string
+	Context   json.RawMessage // for the target's own Explain; compact, nil: none
 }
 
 // Snapshot is what was observed of one object.
