@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,11 +44,36 @@ func TestStatusInEveryStateHoldsNoSecret(t *testing.T) {
 			c.apply(p)
 		},
 		"undone":      func(c *client, p map[string]any) { c.undo(p, nil) },
-		"undo_failed": func(c *client, p map[string]any) { c.undo(p, func() error { return wetink.ErrNotApplied }) },
+		"undo_failed": func(c *client, p map[string]any) { c.undo(p, func(func() error) error { return wetink.ErrNotApplied }) },
 		"undo_in_doubt": func(c *client, p map[string]any) {
-			c.undo(p, func() error { return lost })
+			c.undo(p, func(func() error) error { return lost })
 		},
-		"expired": func(c *client, p map[string]any) { c.apply(p) },
+		"undo_partial": func(c *client, p map[string]any) {
+			n := 0
+			c.undo(p, func(do func() error) error {
+				if n++; n == 2 {
+					return fmt.Errorf("422: %w", wetink.ErrNotApplied)
+				}
+				return do()
+			})
+		},
+		"approved": func(c *client, p map[string]any) {
+			ev := wetink.Evidence{Kind: wetink.EvidenceTicket, Ticket: wetink.PresentedTicket(p["confirmation_token"].(string))}
+			if _, err := c.kit.Approve(ctx, wetinktest.By, id(p), ev); err != nil {
+				c.t.Fatal(err)
+			}
+		},
+		"applying": func(c *client, p map[string]any) { c.hang(func() { c.apply(p) }) },
+		"undoing": func(c *client, p map[string]any) {
+			token := c.apply(p)["undo_token"]
+			c.hang(func() {
+				c.call("undo_event_change", fmt.Sprintf(`{"operation_id":%q,"undo_token":%q}`, p["preview_id"], token))
+			})
+		},
+		"expired": func(c *client, p map[string]any) {
+			c.pass(p)
+			c.apply(p)
+		},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -90,12 +116,43 @@ func (c *client) apply(p map[string]any) map[string]any {
 	return a
 }
 
-func (c *client) undo(p map[string]any, execute func() error) {
+func (c *client) undo(p map[string]any, execute func(do func() error) error) {
 	a := c.apply(p)
 	if execute != nil {
-		c.kit.Target.OnExecute = func(int, wetink.Op, func() error) error { return execute() }
+		c.kit.Target.OnExecute = func(_ int, _ wetink.Op, do func() error) error { return execute(do) }
 	}
 	c.call("undo_event_change", fmt.Sprintf(`{"operation_id":%q,"undo_token":%q}`, p["preview_id"], a["undo_token"]))
+}
+
+// pass returns once the ledger's clock, which counts milliseconds, is past the end of a preview that lived for less.
+func (c *client) pass(p map[string]any) {
+	change, err := c.kit.Ledger.Get(ctx, "", id(p))
+	for now := change.Created; err == nil && !now.After(change.Created); {
+		now, err = c.kit.Ledger.Now(ctx)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// hang makes a call that stays in its first send until the test is over.
+func (c *client) hang(call func()) {
+	sending, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	c.kit.Target.OnExecute = func(_ int, _ wetink.Op, do func() error) error {
+		once.Do(func() { close(sending) })
+		<-release
+		return do()
+	}
+	go func() {
+		defer close(done)
+		call()
+	}()
+	c.t.Cleanup(func() {
+		close(release)
+		<-done
+	})
+	<-sending
 }
 
 func (c *client) replace(p map[string]any) {
