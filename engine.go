@@ -430,13 +430,13 @@ func (e *Engine) apply(ctx context.Context, c Change, ev *Evidence) (Change, Tic
 	return c, Ticket{}, fmt.Errorf("apply %s: %w", id, ErrConflict)
 }
 
-// Status returns a Change and the latest one that undoes it. With wait it answers as soon as something
-// moved, or after that time with what it is then.
+// Status returns a Change and the latest one that undoes it, or nil; an undo that was undone does not count. With
+// wait it answers as soon as something moved, or after that time with what it is then.
 func (e *Engine) Status(ctx context.Context, by Principal, id ChangeID, wait time.Duration) (c Change, undo *Change, err error) {
 	if c, err = e.ledger.Get(ctx, by.Tenant, id); err != nil {
 		return c, nil, fmt.Errorf("status of %s: %w", id, err)
 	}
-	if undo, err = e.undoOf(ctx, c); err != nil {
+	if _, undo, err = e.inEffect(ctx, c); err != nil {
 		return c, nil, fmt.Errorf("status of %s: %w", id, err)
 	}
 	watch := c

@@ -81,10 +81,12 @@ var mutants = map[string]mutant{
 	"undo overwrites a later edit":          {"undo.go", "if same, fields := un.Unmoved(s.Receipt.After, now); !same {", "if same, fields := un.Unmoved(s.Receipt.After, now); !same && false {", ".", "TestUndoRefusesWhenTargetMoved"},
 
 	// The ledger, and its clock.
-	"the clock runs back":   {"ledger/memory/memory.go", "wall.Before(floor) {", "false {", ".", "TestExpiredStays"},
-	"revs are not compared": {"ledger/memory/memory.go", "row.Rev != m.Rev || row.Status != m.From", "row.Status != m.From", "./ledger/memory", "."},
-	"two undos live":        {"ledger/memory/memory.go", "s.undos[key{m.Tenant, row.Undoes}] > 0 {", "s.undos[key{m.Tenant, row.Undoes}] > 9 {", ".", "TestOneUndoLives"},
-	"tenants share ids":     {"ledger/memory/memory.go", "c, ok := l.state.rows[key{tenant, id}]", "c, ok := l.state.rows[key{\"\", id}]", ".", "TestAnotherTenant"},
+	"the clock runs back":           {"ledger/memory/memory.go", "wall.Before(floor) {", "false {", ".", "TestExpiredStays"},
+	"revs are not compared":         {"ledger/memory/memory.go", "row.Rev != m.Rev || row.Status != m.From", "row.Status != m.From", "./ledger/memory", "."},
+	"a clean-up is undone":          {"undo.go", "case c.ordered():", "case false:", ".", "TestACleanUpIsNotUndone"},
+	"a used ticket undoes the redo": {"undo.go", "if ev == nil {\n\t\ttop, _, err", "if true {\n\t\ttop, _, err", ".", "TestAnUndoTicketDoesNotUndoARedo"},
+	"two undos live":                {"ledger/memory/memory.go", "s.undos[key{m.Tenant, row.Undoes}] > 0 {", "s.undos[key{m.Tenant, row.Undoes}] > 9 {", ".", "TestOneUndoLives"},
+	"tenants share ids":             {"ledger/memory/memory.go", "c, ok := l.state.rows[key{tenant, id}]", "c, ok := l.state.rows[key{\"\", id}]", ".", "TestAnotherTenant"},
 
 	// The surface.
 	"any origin":           {"mcpserver/http.go", "origin != \"\" && !o.allows(origin)", "origin == \"x\" && !o.allows(origin)", "./mcpserver", "TestHTTPRefuses"},

@@ -108,7 +108,7 @@ func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms,
 		}
 	case Applied, Failed, Pending, Approved, Applying, Expired, Rejected, Superseded:
 	}
-	if (end == Applied || end == Partial) && born == "" && c.Undoes == "" && t.Undo.Extent != NoUndo {
+	if (end == Applied || end == Partial) && born == "" && !c.ordered() && t.Undo.Extent != NoUndo {
 		m.Due = now.Add(t.Undo.Until)
 		if e.ticketed(c, t) {
 			var sealed Sealed

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Undo plans the way back of an applied or partial Change as a new Change. Without evidence that Change
+// Undo plans the way back of an applied or partial Change as a new Change; of an undo it is a redo. Without evidence that Change
 // waits for approval like any other (at level Agent with a ticket of its own, to Apply it); with the undo
 // ticket it is approved and applied at once. It is refused after the time that the preview promised.
 //
@@ -55,6 +55,13 @@ func (e *Engine) Undo(ctx context.Context, by Principal, id ChangeID, ev *Eviden
 
 func (e *Engine) undo(ctx context.Context, by Principal, c Change, ev *Evidence) (Change, Ticket, error) {
 	none := Ticket{}
+	if ev == nil {
+		top, _, err := e.inEffect(ctx, c)
+		if err != nil {
+			return Change{}, none, err
+		}
+		c = top // it was undone and redone: the way back begins there
+	}
 	live, err := e.undoOf(ctx, c)
 	if err != nil {
 		return Change{}, none, err
@@ -80,8 +87,8 @@ func (e *Engine) undo(ctx context.Context, by Principal, c Change, ev *Evidence)
 	switch {
 	case c.Status != Applied && c.Status != Partial:
 		return Change{}, none, stateError(c)
-	case c.Undoes != "":
-		return Change{}, none, fmt.Errorf("%w: it is an undo itself; make a new change", ErrNoUndo)
+	case c.ordered():
+		return Change{}, none, fmt.Errorf("%w: it is a clean-up; make a new change", ErrNoUndo)
 	case t.Undo.Extent == NoUndo:
 		return Change{}, none, fmt.Errorf("%w, as its preview said", ErrNoUndo)
 	}
@@ -165,7 +172,7 @@ func (e *Engine) undoAsked(ctx context.Context, ev Event) {
 	if _, ok := e.targets[c.Target]; !ok {
 		return
 	}
-	if u, err := e.undoOf(ctx, c); err != nil || u != nil && u.Status.Live() {
+	if _, u, err := e.inEffect(ctx, c); err != nil || u != nil && u.Status.Live() {
 		return // another process was first
 	}
 	_, _, err = e.undo(ctx, Principal{Tenant: ev.Tenant, Person: ev.By, Client: ev.Client}, c, nil)
@@ -238,6 +245,22 @@ func afterOp(op Op, s Step) Op {
 		op.Object = s.Receipt.Object
 	}
 	return op
+}
+
+// inEffect follows undos that were undone: top is what brought the effect of c back last (c itself, if nothing did),
+// undo the latest Change that undoes it, or nil.
+func (e *Engine) inEffect(ctx context.Context, c Change) (top Change, undo *Change, err error) {
+	for top = c; ; {
+		undo, err = e.undoOf(ctx, top)
+		if err != nil || undo == nil || undo.Status != Applied {
+			return top, undo, err
+		}
+		redo, err := e.undoOf(ctx, *undo)
+		if err != nil || redo == nil || redo.Status != Applied {
+			return top, undo, err
+		}
+		top = *redo
+	}
 }
 
 // undoOf returns the latest Change that undoes c, or nil.

@@ -371,14 +371,19 @@ func (p *plan) delete(ctx context.Context, at string, id EventID) error {
 	if err != nil {
 		return err
 	}
-	p.Ops = append(p.Ops, wetink.Op{Action: Delete, Object: id.String()})
-	p.Before = append(p.Before, before)
-	p.Undo.Extent = wetink.PartialUndo
-	p.Undo.Notes = append(p.Undo.Notes, "a deleted event is created again with a new id; its pairing, its link to a plan, comments, attachments and copies on devices do not follow")
+	p.goes(id, before)
 	if e.set("attachments") {
 		p.warn("%s has attachments, which are lost", e.label())
 	}
 	return nil
+}
+
+// goes plans the deletion of an event.
+func (p *plan) goes(id EventID, before wetink.Snapshot) {
+	p.Ops = append(p.Ops, wetink.Op{Action: Delete, Object: id.String()})
+	p.Before = append(p.Before, before)
+	p.Undo.Extent = wetink.PartialUndo
+	p.Undo.Notes = append(p.Undo.Notes, "a deleted event is created again with a new id; its pairing, its link to a plan, comments, attachments and copies on devices do not follow")
 }
 
 // swap exchanges the days; each event keeps its hour.

@@ -94,7 +94,6 @@ func (p *plan) restore(ctx context.Context, raw json.RawMessage) error {
 	if err := parseArgs(raw, &w); err != nil {
 		return err
 	}
-	p.Undo = wetink.Promise{Extent: wetink.NoUndo}
 	for i, o := range w.Ops {
 		if o.Action == Create {
 			var e event
@@ -112,8 +111,7 @@ func (p *plan) restore(ctx context.Context, raw json.RawMessage) error {
 			return err
 		}
 		if o.Action == Delete {
-			p.Ops = append(p.Ops, wetink.Op{Action: Delete, Object: o.EventID.String()})
-			p.Before = append(p.Before, before)
+			p.goes(o.EventID, before)
 			continue
 		}
 		var want event
