@@ -96,7 +96,7 @@ func (g *guard) previewed(ctx context.Context, c wetink.Change, ticket wetink.Ti
 		Status: "preview", PreviewID: string(c.ID), ConfirmationToken: ticket.Reveal(), ExpiresAt: t.Expires.Format(time.RFC3339),
 		Action: g.action(c), Warnings: t.Warnings,
 		Undo:     UndoPromise{Extent: string(t.Undo.Extent), Notes: t.Undo.Notes},
-		Approval: Approval{Level: t.Require.Level.String(), People: t.Require.People, How: g.opt.HowToApprove(c.ID, t.Require.Level)},
+		Approval: Approval{Level: t.Require.Level.String(), People: t.Require.People, How: g.howToApprove(c, t), URL: g.link(c)},
 	}
 	if t.Undo.Extent != wetink.NoUndo {
 		p.Undo.For = t.Undo.Until.String()
@@ -124,6 +124,15 @@ func (g *guard) previewed(ctx context.Context, c wetink.Change, ticket wetink.Ti
 		p.NextStep = fmt.Sprintf("Nothing has been changed. Show the person this diff and wait for explicit approval. Only after explicit user approval, call apply_%s_change with preview_id and confirmation_token.", g.Noun)
 	}
 	return p, nil
+}
+
+// howToApprove leads to the page, where there is one, and to the terminal.
+func (g *guard) howToApprove(c wetink.Change, t wetink.Terms) string {
+	how := g.opt.HowToApprove(c.ID, t.Require.Level)
+	if link := g.link(c); link != "" {
+		how = fmt.Sprintf("A person sees it, and approves or declines it, at %s . Without a browser: %s", link, how)
+	}
+	return how
 }
 
 // action is the word that the agent used, or undo.
@@ -221,7 +230,7 @@ func (g *guard) nextStep(ctx context.Context, c wetink.Change, t wetink.Terms, s
 		if ticketed(c) && t.Require.Level <= wetink.Agent {
 			return fmt.Sprintf("Nothing has been changed. Wait for explicit approval, then call apply_%s_change.", g.Noun)
 		}
-		return "Nothing has been changed. " + g.opt.HowToApprove(c.ID, t.Require.Level) + " You cannot approve it."
+		return "Nothing has been changed. " + g.howToApprove(c, t) + " You cannot approve it."
 	case "approved":
 		if m, err := g.Mode(ctx); err != nil || m != wetink.ModeGuarded {
 			return "It is approved, and writes are turned off: it starts when the operator runs `wetink mode guarded`, or expires. Nothing has been changed."

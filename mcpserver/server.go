@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/internal/secret"
 )
 
 // Surface names the tools of one target.
@@ -38,6 +40,10 @@ type Options struct {
 	Log *slog.Logger
 	// HowToApprove tells a person, through the agent, how to approve a change of that level: one sentence.
 	HowToApprove func(wetink.ChangeID, wetink.Level) string
+	// Link is the page where a person sees the change and decides; nil or "": none is served. It must carry no power.
+	Link func(wetink.Change) string
+	// StateKey seals what a client hands back to us; zero: random, which is right for a single process.
+	StateKey secret.Bytes
 	// Principal says who is at the other end; nil: the operator's own process, with the name that the client claims.
 	Principal func(req *mcp.CallToolRequest) wetink.Principal
 }
@@ -54,6 +60,11 @@ func New(e *wetink.Engine, s Surface, o *Options) *mcp.Server {
 	g := &guard{Engine: e, Surface: s}
 	if o != nil {
 		g.opt = *o
+	}
+	if g.opt.StateKey.IsZero() {
+		key := make([]byte, 32)
+		rand.Read(key)
+		g.opt.StateKey = secret.New(key)
 	}
 	if g.Diff == nil {
 		g.Diff = wetink.Diff

@@ -86,6 +86,12 @@ func (g *guard) apply(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 		return failed(err), nil
 	}
 	if !ticketed(c) { // nothing that the agent holds decides here: answer the state and the next step
+		if len(req.Params.InputResponses) > 0 {
+			return g.opened(ctx, req, by, c)
+		}
+		if ask := g.askToOpen(req, by, c); ask != nil {
+			return ask, nil
+		}
 		return g.outcome(ctx, by, in.ID, wetink.Ticket{})
 	}
 	ev := wetink.Evidence{Kind: wetink.EvidenceTicket, Client: by.Client, Ticket: wetink.PresentedTicket(in.Token)}
