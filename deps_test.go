@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"policy":     {"."},
 	"recipes":    {},
 	"render":     {"."},
-	"store":      {"approval/page", "oauth"},
+	"store":      {".", "approval/page", "oauth"},
 	"target":     {"."},
 	"tools":      {},
 	"wetinktest": {".", "ledger/memory"},

@@ -22,6 +22,7 @@ type Store interface {
 	People
 	Sessions
 	Invitations
+	Decisions
 	// Secret returns 32 random bytes, made at the first call and the same for every process from then on. Links,
 	// forms and the evidence of a browser session are bound by keys that are derived from it.
 	Secret(ctx context.Context) (secret.Bytes, error)
@@ -33,7 +34,8 @@ type People interface {
 	Person(ctx context.Context, tenant wetink.Tenant, id wetink.Person) (Person, error)
 	// AddPerson is ErrTaken if there is one of that id.
 	AddPerson(ctx context.Context, p Person) error
-	// UpdatePerson stores name, roles and preferences of who is there; ErrUnknown if nobody is.
+	// UpdatePerson stores name, roles and preferences of who is there; ErrUnknown if nobody is. With Removed set it ends
+	// their sessions and invitations, too.
 	UpdatePerson(ctx context.Context, p Person) error
 	ListPeople(ctx context.Context, tenant wetink.Tenant) ([]Person, error)
 }
@@ -88,4 +90,10 @@ type Invitation struct {
 	Tenant  wetink.Tenant
 	Person  wetink.Person
 	Expires time.Time
+}
+
+// Decisions are what people decided on the page and how long they looked, so that they can be told.
+type Decisions interface {
+	AddDecision(ctx context.Context, tenant wetink.Tenant, person wetink.Person, change wetink.ChangeID, yes bool, looked time.Duration, at time.Time) error
+	Decisions(ctx context.Context, tenant wetink.Tenant, person wetink.Person, since time.Time) (approved, total int, median time.Duration, err error)
 }
