@@ -43,6 +43,6 @@ type Passphrases interface {
 	// Set stores a first or another passphrase; why says in words what is wrong with it, "" if nothing.
 	Set(ctx context.Context, tenant wetink.Tenant, person wetink.Person, phrase secret.Bytes) (why string, err error)
 	Check(ctx context.Context, tenant wetink.Tenant, person wetink.Person, phrase secret.Bytes) (wrong bool, err error)
-	// Approve makes evidence of kind wetink.EvidenceReauth, of client "page".
-	Approve(ctx context.Context, c wetink.Change, person wetink.Person, shown time.Time, phrase secret.Bytes) (ev wetink.Evidence, wrong bool, err error)
+	// Approve makes evidence of kind wetink.EvidenceReauth; client is "page".
+	Approve(ctx context.Context, c wetink.Change, person wetink.Person, client string, shown time.Time, phrase secret.Bytes) (ev wetink.Evidence, wrong bool, err error)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/wetink/wetink/internal/secret"
 )
 
 // ErrNotTerminal says that nobody is there to ask.
@@ -76,21 +78,21 @@ func Ask(ctx context.Context, tty io.ReadWriter, question string) (string, error
 }
 
 // AskPassphrase reads a passphrase without echo. When ctx ends first, the terminal echoes again.
-func AskPassphrase(ctx context.Context, tty *TTY, question string) (Passphrase, error) {
+func AskPassphrase(ctx context.Context, tty *TTY, question string) (secret.Bytes, error) {
 	fd := int(tty.in.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
-		return Passphrase{}, fmt.Errorf("ask for the passphrase: %w: %w", ErrNotTerminal, err)
+		return secret.Bytes{}, fmt.Errorf("ask for the passphrase: %w: %w", ErrNotTerminal, err)
 	}
 	if _, err := io.WriteString(tty, question); err != nil {
-		return Passphrase{}, fmt.Errorf("ask for the passphrase: %w", err)
+		return secret.Bytes{}, fmt.Errorf("ask for the passphrase: %w", err)
 	}
-	p, err := await(ctx, func() (Passphrase, error) {
+	p, err := await(ctx, func() (secret.Bytes, error) {
 		b, err := term.ReadPassword(fd)
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
-		return NewPassphrase(string(b)), err
+		return secret.New(b), err
 	})
 	if ctx.Err() != nil {
 		err = errors.Join(err, term.Restore(fd, before))

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wetink/wetink/approval/terminal"
+	"github.com/wetink/wetink/internal/secret"
 )
 
 // pty returns both ends of a pseudo-terminal.
@@ -61,7 +62,7 @@ func silence(t *testing.T, f *os.File) {
 func TestAPassphraseIsNotEchoed(t *testing.T) {
 	person, program := pty(t)
 	type answer struct {
-		p   terminal.Passphrase
+		p   secret.Bytes
 		err error
 	}
 	got := make(chan answer, 1)
@@ -74,7 +75,7 @@ func TestAPassphraseIsNotEchoed(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := <-got
-	if a.err != nil || !a.p.Same(phrase) {
+	if a.err != nil || string(a.p.Reveal()) != "five words make a phrase" {
 		t.Fatalf("another one was read: %v", a.err)
 	}
 	if !echoes(t, program) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -81,7 +80,7 @@ func (s *session) ask(ctx context.Context, tty *terminal.TTY, id wetink.ChangeID
 	if !v.Now.Before(t.Expires) {
 		return v, fmt.Errorf("approve %s: %w: its time was over at %s", id, wetink.ErrExpired, t.Expires.Local().Format("15:04 MST"))
 	}
-	enrolled, err := terminal.Enrolled(s.cfg.Home)
+	enrolled, err := s.people.passphrases.Has(ctx, s.me.Tenant, s.me.Person)
 	if err != nil {
 		return v, err
 	}
@@ -155,9 +154,8 @@ func (s *session) decline(ctx context.Context, tty *terminal.TTY, v render.View,
 // sign makes the evidence. Where a passphrase is set up and the change would do without, an empty one leaves it
 // at level host.
 func (s *session) sign(ctx context.Context, tty *terminal.TTY, c wetink.Change, t wetink.Terms, shown time.Time, enrolled bool) (wetink.Evidence, error) {
-	a := terminal.Approver{Home: s.cfg.Home, User: string(s.me.Person), Shown: shown}
 	if !enrolled {
-		return terminal.Approve(c, a)
+		return terminal.Approve(c, string(s.me.Person), shown)
 	}
 	prompt := "Passphrase: "
 	if t.Require.Level <= wetink.Host {
@@ -168,13 +166,18 @@ func (s *session) sign(ctx context.Context, tty *terminal.TTY, c wetink.Change, 
 		if err != nil {
 			return wetink.Evidence{}, err
 		}
-		if p.IsZero() && t.Require.Level > wetink.Host {
-			return wetink.Evidence{}, fmt.Errorf("approve %s: %w: none was given", c.ID, terminal.ErrPassphrase)
+		if p.IsZero() {
+			if t.Require.Level > wetink.Host {
+				return wetink.Evidence{}, fmt.Errorf("approve %s: %w: none was given", c.ID, errPassphrase)
+			}
+			return terminal.Approve(c, string(s.me.Person), shown)
 		}
-		a.Passphrase = p
-		e, err := terminal.Approve(c, a)
-		if !errors.Is(err, terminal.ErrPassphrase) || try == 3 {
+		e, wrong, err := s.people.passphrases.Approve(ctx, c, s.me.Person, "terminal", shown, p)
+		if err != nil || !wrong {
 			return e, err
+		}
+		if try == 3 {
+			return wetink.Evidence{}, fmt.Errorf("approve %s: %w", c.ID, errPassphrase)
 		}
 		fmt.Fprintf(tty, "That is not the passphrase.\n")
 	}

@@ -33,7 +33,12 @@ func (*CalendarCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer ledger.Close()
-	engine, server, err := newCalendar(cfg, ledger, log)
+	who, err := cfg.OpenPeople()
+	if err != nil {
+		return err
+	}
+	defer who.Close()
+	engine, server, err := newCalendar(cfg, ledger, who, log)
 	if err != nil {
 		return err
 	}
@@ -50,15 +55,12 @@ func (*CalendarCmd) Run(ctx context.Context) error {
 }
 
 // newCalendar wires the guarded calendar: the engine that holds the target, and the tools on it.
-func newCalendar(cfg Config, ledger wetink.Ledger, log *slog.Logger) (*wetink.Engine, *mcp.Server, error) {
+func newCalendar(cfg Config, ledger wetink.Ledger, who *people, log *slog.Logger) (*wetink.Engine, *mcp.Server, error) {
 	client, err := cfg.IntervalsClient()
 	if err != nil {
 		return nil, nil, err
 	}
-	opt, err := cfg.Options()
-	if err != nil {
-		return nil, nil, err
-	}
+	opt := cfg.Options(who)
 	opt.Log = log
 	target := intervals.New(client, &intervals.Options{UndoWindow: cfg.UndoWindow})
 	engine := wetink.New(ledger, map[string]wetink.Target{"intervals": target}, opt)

@@ -18,7 +18,6 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/wetink/wetink"
-	"github.com/wetink/wetink/approval/terminal"
 	"github.com/wetink/wetink/ledger/sqlite"
 	"github.com/wetink/wetink/target/intervals"
 )
@@ -26,7 +25,7 @@ import (
 // Config is what every command of this binary agrees on. A variable of the environment wins over the file, the
 // file over the default.
 type Config struct {
-	Home          string // holds the ledger and the key of the terminal's passphrase
+	Home          string // holds the ledger, and what is known of people
 	File          string // the configuration file that was read; "": none
 	WriteMode     wetink.Mode
 	WriteModeFrom string // who said so: a variable, the file's key, or "default"
@@ -36,6 +35,9 @@ type Config struct {
 	UndoWindow    time.Duration
 	Lease         time.Duration // of a claim: how long after a crash its change is called in doubt
 	TerminalToken bool          // `show --token` may hand a person the confirmation token
+
+	Page       *url.URL // origin of the approval page, as a person's browser sees it
+	PageListen string   // where the page listens; "": it is not served
 
 	Intervals struct{ URL, AthleteID string }
 
@@ -59,6 +61,8 @@ const (
 	wantUndo     = "a duration from 1m to 720h, such as 24h"
 	wantLease    = "a duration from 2s to 10m, such as 1m"
 	wantPeople   = "1 or 2"
+	wantPage     = "http://localhost:PORT, or https://HOST behind a proxy; browsers keep passkeys for names, not for addresses"
+	wantListen   = "HOST:PORT, or off"
 )
 
 // file is the YAML. Durations are text, so that a bare number is not taken for nanoseconds.
@@ -70,7 +74,11 @@ type file struct {
 	UndoWindow    string `yaml:"undo_window"`
 	Lease         string `yaml:"lease"`
 	TerminalToken bool   `yaml:"terminal_token"`
-	Intervals     struct {
+	Page          struct {
+		URL    string `yaml:"url"`
+		Listen string `yaml:"listen"`
+	} `yaml:"page"`
+	Intervals struct {
 		URL       string `yaml:"url"`
 		AthleteID string `yaml:"athlete_id"`
 	} `yaml:"intervals"`
@@ -88,7 +96,8 @@ func badSetting(name, value, want string) error {
 func LoadConfig() (Config, error) { return loadConfig(os.Getenv) }
 
 func loadConfig(env func(string) string) (Config, error) {
-	cfg := Config{WriteMode: wetink.ModeOff, WriteModeFrom: "default", People: 1, TTL: 15 * time.Minute, UndoWindow: 24 * time.Hour, Lease: time.Minute}
+	cfg := Config{WriteMode: wetink.ModeOff, WriteModeFrom: "default", People: 1, TTL: 15 * time.Minute, UndoWindow: 24 * time.Hour, Lease: time.Minute,
+		Page: &url.URL{Scheme: "http", Host: "localhost:7433"}, PageListen: "localhost:7433"}
 	var err error
 	if cfg.Home, err = home(env); err != nil {
 		return Config{}, err
@@ -117,6 +126,8 @@ func loadConfig(env func(string) string) (Config, error) {
 		{"WETINK_TTL", "ttl", f.TTL, between(&cfg.TTL, time.Minute, time.Hour, wantTTL)},
 		{"WETINK_UNDO_WINDOW", "undo_window", f.UndoWindow, between(&cfg.UndoWindow, time.Minute, 30*24*time.Hour, wantUndo)},
 		{"WETINK_LEASE", "lease", f.Lease, between(&cfg.Lease, 2*time.Second, 10*time.Minute, wantLease)},
+		{"WETINK_PAGE_URL", "page.url", f.Page.URL, cfg.setPage},
+		{"WETINK_PAGE_LISTEN", "page.listen", f.Page.Listen, cfg.setListen},
 		{"INTERVALS_URL", "intervals.url", f.Intervals.URL, plain(&cfg.Intervals.URL)},
 		{"INTERVALS_ATHLETE_ID", "intervals.athlete_id", f.Intervals.AthleteID, plain(&cfg.Intervals.AthleteID)},
 	} {
@@ -213,6 +224,32 @@ func (c *Config) setApproval(name, v string) error {
 	return nil
 }
 
+// setPage takes the origin. On one machine the page listens where it says; behind a proxy page.listen tells.
+func (c *Config) setPage(name, v string) error {
+	u, err := url.Parse(v)
+	if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
+		net.ParseIP(u.Hostname()) != nil || u.Scheme != "https" && !(u.Scheme == "http" && u.Hostname() == "localhost" && u.Port() != "") {
+		return badSetting(name, v, wantPage)
+	}
+	c.Page = &url.URL{Scheme: u.Scheme, Host: u.Host}
+	if u.Scheme == "http" {
+		c.PageListen = u.Host
+	}
+	return nil
+}
+
+func (c *Config) setListen(name, v string) error {
+	if v == "off" {
+		c.PageListen = ""
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(v); err != nil {
+		return badSetting(name, v, wantListen)
+	}
+	c.PageListen = v
+	return nil
+}
+
 func between(to *time.Duration, low, high time.Duration, want string) func(name, value string) error {
 	return func(name, value string) error {
 		d, err := time.ParseDuration(value)
@@ -230,9 +267,9 @@ func plain(to *string) func(name, value string) error {
 
 // Options are those of this configuration, for every Engine of this binary: what the policy asks for, what can
 // check an approval, and the mode that counts until somebody set the ledger's switch.
-func (c Config) Options() (*wetink.Options, error) {
+func (c Config) Options(who *people) *wetink.Options {
 	o := &wetink.Options{
-		Verifiers:            terminal.Verifiers(c.Home),
+		Verifiers:            who.verifiers(),
 		AllowTokenAtTerminal: c.TerminalToken,
 		Mode:                 c.WriteMode,
 		TTL:                  c.TTL,
@@ -242,31 +279,27 @@ func (c Config) Options() (*wetink.Options, error) {
 	if level, ok := approvals[c.Approval]; ok {
 		o.Policy = wetink.Floor{Level: level, People: c.People}
 	} else {
-		o.Policy = safest{c.Home, c.People}
+		o.Policy = safest{who, c.People}
 	}
-	// A key file that is there and cannot be trusted must stop a server when it starts, not at the first approval.
-	if _, err := terminal.Enrolled(c.Home); err != nil {
-		return nil, err
-	}
-	return o, nil
+	return o
 }
 
-// safest asks for the best that this build can be given at present, so that `wetink setup` counts from the next
-// preview on, also for servers that run already.
+// safest asks for the page once anybody can sign in there, and until then for somebody at a terminal, so that `wetink
+// setup` counts from the next preview on, also for servers that run already.
 type safest struct {
-	home   string
+	who    *people
 	people int
 }
 
 // Decide implements wetink.Policy.
 func (s safest) Decide(ctx context.Context, t wetink.Terms, before []wetink.Snapshot) (wetink.Decision, error) {
-	enrolled, err := terminal.Enrolled(s.home)
+	enrolled, err := s.who.enrolled(ctx)
 	if err != nil {
 		return wetink.Decision{}, err
 	}
 	level := wetink.Host
 	if enrolled {
-		level = wetink.Reauth
+		level = wetink.Session
 	}
 	return wetink.Floor{Level: level, People: s.people}.Decide(ctx, t, before)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/wetink/wetink"
-	"github.com/wetink/wetink/approval/terminal"
+	"github.com/wetink/wetink/internal/secret"
 )
 
 func configured(t *testing.T, vars map[string]string) Config {
@@ -21,12 +21,19 @@ func configured(t *testing.T, vars map[string]string) Config {
 	return cfg
 }
 
-func requirement(t *testing.T, cfg Config) wetink.Require {
+func peopleOf(t *testing.T, cfg Config) *people {
 	t.Helper()
-	o, err := cfg.Options()
+	who, err := cfg.OpenPeople()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = who.Close() })
+	return who
+}
+
+func requirement(t *testing.T, cfg Config) wetink.Require {
+	t.Helper()
+	o := cfg.Options(peopleOf(t, cfg))
 	d, err := o.Policy.Decide(context.Background(), wetink.Terms{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +45,7 @@ func TestTheWordsOfTheConfigurationAreLevels(t *testing.T) {
 	for word, level := range map[string]wetink.Level{
 		"agent": wetink.Agent, "card": wetink.Host, "page": wetink.Session, "reauth": wetink.Reauth, "passkey": wetink.Passkey,
 	} {
-		cfg := configured(t, map[string]string{"WETINK_HOME": t.TempDir(), "WETINK_APPROVAL": word})
+		cfg := configured(t, map[string]string{"WETINK_HOME": filepath.Join(t.TempDir(), "home"), "WETINK_APPROVAL": word})
 		if got := requirement(t, cfg); got != (wetink.Require{Level: level, People: 1}) {
 			t.Errorf("%s asks for %+v", word, got)
 		}
@@ -48,10 +55,8 @@ func TestTheWordsOfTheConfigurationAreLevels(t *testing.T) {
 func TestWithoutAWordTheSafestThatIsSetUpIsAsked(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	cfg := configured(t, map[string]string{"WETINK_HOME": home})
-	o, err := cfg.Options()
-	if err != nil {
-		t.Fatal(err)
-	}
+	who := peopleOf(t, cfg)
+	o := cfg.Options(who)
 	ask := func() wetink.Level {
 		d, err := o.Policy.Decide(t.Context(), wetink.Terms{}, nil)
 		if err != nil {
@@ -62,19 +67,21 @@ func TestWithoutAWordTheSafestThatIsSetUpIsAsked(t *testing.T) {
 	if got := ask(); got != wetink.Host {
 		t.Errorf("with nothing set up: %s", got)
 	}
-	if err := terminal.Setup(home, "ana", terminal.NewPassphrase("five words make a phrase")); err != nil {
+	other := peopleOf(t, cfg) // another process
+	if err := other.known(t.Context(), "ana"); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(); got != wetink.Reauth { // by the same Options: a running server sees it
+	if why, err := other.passphrases.Set(t.Context(), "", "ana", secret.New([]byte("five words make a phrase"))); why != "" || err != nil {
+		t.Fatal(why, err)
+	}
+	if got := ask(); got != wetink.Session { // by the same Options: a running server sees it
 		t.Errorf("with a passphrase: %s", got)
 	}
 }
 
 func TestWritesAreOffAndPreviewsLastAQuarterOfAnHour(t *testing.T) {
-	o, err := configured(t, map[string]string{"WETINK_HOME": t.TempDir()}).Options()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := configured(t, map[string]string{"WETINK_HOME": filepath.Join(t.TempDir(), "home")})
+	o := cfg.Options(peopleOf(t, cfg))
 	if o.Mode != wetink.ModeOff || o.TTL.String() != "15m0s" || o.AllowTokenAtTerminal {
 		t.Errorf("%+v", o)
 	}
@@ -103,6 +110,23 @@ func TestTheCredentialsTravelOnlyWhereTheyAreSafe(t *testing.T) {
 		cfg := configured(t, map[string]string{"WETINK_HOME": t.TempDir(), "INTERVALS_API_KEY": "k", "INTERVALS_URL": url})
 		if _, err := cfg.IntervalsClient(); (err == nil) != ok {
 			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
+
+func TestAPageHasAnOriginThatBrowsersKeepPasskeysFor(t *testing.T) {
+	for value, listens := range map[string]string{"http://localhost:7433": "localhost:7433", "http://localhost:80/": "localhost:80", "https://ink.example": "localhost:7433"} {
+		cfg := configured(t, map[string]string{"WETINK_HOME": t.TempDir(), "WETINK_PAGE_URL": value})
+		if got := cfg.Page.String(); got != strings.TrimSuffix(value, "/") || cfg.PageListen != listens {
+			t.Errorf("%s became %s at %s", value, got, cfg.PageListen)
+		}
+	}
+	for _, value := range []string{"http://127.0.0.1:7433", "http://localhost", "http://ink.example", "https://[::1]", "https://ink.example/path", "ink.example", "https://a@ink.example"} {
+		_, err := loadConfig(func(name string) string {
+			return map[string]string{"WETINK_HOME": t.TempDir(), "WETINK_PAGE_URL": value}[name]
+		})
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "WETINK_PAGE_URL") {
+			t.Errorf("%s: %v", value, err)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func startDemo(ctx context.Context, dir string) (_ *demo, err error) {
 	d.done = append(d.done, func() { _ = d.ledger.Close() })
 	client := intervals.NewClient(simURL, intervals.NewKey(d.sim.APIKey()), "0")
 	d.engine = wetink.New(d.ledger, map[string]wetink.Target{"intervals": intervals.New(client, nil)}, &wetink.Options{
-		Policy: wetink.Floor{Level: wetink.Host, People: 1}, Verifiers: terminal.Verifiers(d.home),
+		Policy: wetink.Floor{Level: wetink.Host, People: 1}, Verifiers: map[string]wetink.Verifier{wetink.EvidenceTerminal: terminal.Verifier()},
 		AllowTokenAtTerminal: true, Mode: wetink.ModeGuarded, Owner: "demo", Sweep: 200 * time.Millisecond,
 	})
 	run, stop := context.WithCancel(ctx)
@@ -233,7 +233,7 @@ func (d *demo) approve(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	ev, err := terminal.Approve(c, terminal.Approver{Home: d.home, User: d.user, Shown: time.Now()})
+	ev, err := terminal.Approve(c, d.user, time.Now())
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/approval/passphrase"
 	"github.com/wetink/wetink/approval/terminal"
 	"github.com/wetink/wetink/internal/sqlite"
 	"github.com/wetink/wetink/render"
@@ -28,6 +29,7 @@ var (
 	errAmbiguous   = errors.New("more than one change begins with it")
 	errShortID     = errors.New("too short for an id")
 	errNotApproved = errors.New("not approved")
+	errPassphrase  = errors.New("wrong passphrase")
 )
 
 // remedies is the one table from what went wrong to a person's next step and the exit code. The first that
@@ -43,11 +45,10 @@ var remedies = []struct {
 	{errShortID, codeUsage, "give at least 8 characters; wetink pending and wetink history print ids"},
 	{errNotApproved, codeDeclined, ""},
 	{terminal.ErrNotTerminal, codeUsage, "run it yourself in a terminal window: an approval cannot be piped, and there is no option around it"},
-	{terminal.ErrPassphrase, codeOther, "nothing was approved; try again"},
-	{terminal.ErrWeak, codeUsage, "run wetink setup again"},
-	{terminal.ErrSetup, codeUsage, ""},
-	{terminal.ErrNoSetup, codeUsage, "run wetink setup"},
-	{terminal.ErrUntrusted, codeUsage, "look at who changed it; if in doubt, remove it and run wetink setup again"},
+	{errPassphrase, codeOther, "nothing was approved; try again"},
+	{passphrase.ErrTries, codeOther, "nothing was approved"},
+	{passphrase.ErrNoSetup, codeUsage, "run wetink setup"},
+	{passphrase.ErrUntrusted, codeUsage, "find out who edited people.db in the home; then choose another one with wetink setup --reset"},
 	{sqlite.ErrInsecure, codeUsage, "make the folder and its files yours alone, or set WETINK_HOME to another folder"},
 	{wetink.ErrExpired, codeExpired, "ask the agent for a fresh preview; nothing was sent"},
 	{wetink.ErrLate, codeExpired, "ask the agent for a fresh preview; nothing was sent"},

@@ -285,12 +285,12 @@ func (s *stage) approve(id string) {
 		s.t.Fatal(err)
 	}
 	defer l.Close()
-	e := wetink.New(l, nil, &wetink.Options{Verifiers: terminal.Verifiers(s.home)})
+	e := wetink.New(l, nil, &wetink.Options{Verifiers: map[string]wetink.Verifier{wetink.EvidenceTerminal: terminal.Verifier()}})
 	c, _, err := e.Status(context.Background(), wetink.Principal{}, wetink.ChangeID(id), 0)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ev, err := terminal.Approve(c, terminal.Approver{Home: s.home, User: "ana", Shown: time.Now()})
+	ev, err := terminal.Approve(c, "ana", time.Now())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func TestAPersonsShellWithoutKeyOrModeApprovesAndUndoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	e := wetink.New(l, nil, &wetink.Options{Verifiers: terminal.Verifiers(s.home)})
+	e := wetink.New(l, nil, &wetink.Options{Verifiers: map[string]wetink.Verifier{wetink.EvidenceTerminal: terminal.Verifier()}})
 	ses := &session{ledger: l, engine: e}
 	c, _, err := e.Status(context.Background(), wetink.Principal{}, wetink.ChangeID(id), 0)
 	if err != nil {

@@ -128,10 +128,12 @@ func stand(f func(context.Context, *wetink.Engine, *wetinktest.Target, []string)
 		if err != nil {
 			return err
 		}
-		opt, err := cfg.Options()
+		who, err := cfg.OpenPeople()
 		if err != nil {
 			return err
 		}
+		defer who.Close()
+		opt := cfg.Options(who)
 		opt.Lease = time.Second // before it is over nobody may resolve
 		ledger, err := cfg.OpenLedger()
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,6 +28,7 @@ func (o Output) json() bool { return o.JSON }
 type session struct {
 	cfg    Config
 	ledger wetink.Ledger
+	people *people
 	engine *wetink.Engine
 	me     wetink.Principal
 	out    io.Writer
@@ -57,10 +59,6 @@ func open(o Output, held bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt, err := cfg.Options()
-	if err != nil {
-		return nil, err
-	}
 	var targets map[string]wetink.Target
 	if held {
 		if targets, err = cfg.targets(); err != nil {
@@ -71,10 +69,14 @@ func open(o Output, held bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	who, err := cfg.OpenPeople()
+	if err != nil {
+		return nil, errors.Join(err, ledger.Close())
+	}
 	return &session{
-		cfg: cfg, ledger: ledger, engine: wetink.New(ledger, targets, opt),
+		cfg: cfg, ledger: ledger, people: who, engine: wetink.New(ledger, targets, cfg.Options(who)),
 		me:  wetink.Principal{Person: wetink.Person(user), Client: "terminal"},
-		out: os.Stdout, json: o.JSON, close: func() { _ = ledger.Close() },
+		out: os.Stdout, json: o.JSON, close: func() { _ = errors.Join(ledger.Close(), who.Close()) },
 	}, nil
 }
 

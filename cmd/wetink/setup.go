@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/wetink/wetink/approval/passphrase"
 	"github.com/wetink/wetink/approval/terminal"
 )
 
@@ -16,6 +18,7 @@ import (
 type SetupCmd struct {
 	Output
 	Clients bool `help:"Only print how to connect an agent."`
+	Reset   bool `help:"Choose another passphrase. Approvals that were given with the old one and not used yet are void."`
 }
 
 // Run implements the command.
@@ -26,7 +29,7 @@ func (c *SetupCmd) Run(ctx context.Context) error {
 	}
 	defer s.close()
 	if !c.Clients {
-		if err := s.passphrase(ctx); err != nil {
+		if err := s.passphrase(ctx, c.Reset); err != nil {
 			return err
 		}
 	}
@@ -40,7 +43,7 @@ func (c *SetupCmd) Run(ctx context.Context) error {
 		for _, c := range list {
 			byName[c.name] = json.RawMessage(c.text)
 		}
-		return s.printJSON(map[string]any{"home": s.cfg.Home, "key_file": "approver.json", "clients": byName})
+		return s.printJSON(map[string]any{"home": s.cfg.Home, "clients": byName})
 	}
 	for _, c := range list {
 		s.say("%s: %s\n\n%s\n\n", c.name, c.where, c.text)
@@ -49,12 +52,12 @@ func (c *SetupCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) passphrase(ctx context.Context) error {
-	if enrolled, err := terminal.Enrolled(s.cfg.Home); err != nil {
+func (s *session) passphrase(ctx context.Context, again bool) error {
+	if has, err := s.people.passphrases.Has(ctx, s.me.Tenant, s.me.Person); err != nil && !again {
 		return err
-	} else if enrolled {
+	} else if has && !again {
 		if !s.json {
-			s.say("A passphrase is set up. To choose another one, remove approver.json in %s and run this again.\n\n", s.cfg.Home)
+			s.say("A passphrase is set up. To choose another one: wetink setup --reset\n\n")
 		}
 		return nil
 	}
@@ -63,7 +66,7 @@ func (s *session) passphrase(ctx context.Context) error {
 		return fmt.Errorf("set up a passphrase: %w (with --clients, only the configuration is printed)", err)
 	}
 	defer tty.Close()
-	fmt.Fprintf(tty, "A passphrase of %d characters or more, such as five words. It is asked for with every approval, and stored nowhere.\n", terminal.MinPassphrase)
+	fmt.Fprintf(tty, "A passphrase of %d characters or more, such as five words. It is asked for with every approval, and stored nowhere.\n", passphrase.Min)
 	first, err := terminal.AskPassphrase(ctx, tty, "Passphrase (empty: none): ")
 	if err != nil {
 		return err
@@ -72,17 +75,22 @@ func (s *session) passphrase(ctx context.Context) error {
 		fmt.Fprintf(tty, "None was set up: approvals prove no more than that someone at a terminal of this OS user said yes (level host).\n\n")
 		return nil
 	}
-	again, err := terminal.AskPassphrase(ctx, tty, "Once more: ")
+	second, err := terminal.AskPassphrase(ctx, tty, "Once more: ")
 	if err != nil {
 		return err
 	}
-	if !first.Same(again) {
+	if !bytes.Equal(first.Reveal(), second.Reveal()) {
 		return usage{errors.New("the two are not the same; nothing was stored")}
 	}
-	if err := terminal.Setup(s.cfg.Home, string(s.me.Person), first); err != nil {
+	if err := s.people.known(ctx, s.me.Person); err != nil {
 		return err
 	}
-	fmt.Fprintf(tty, "Set up. From the next preview on a change needs it (level reauth), unless the configuration says otherwise.\n"+
+	if why, err := s.people.passphrases.Set(ctx, s.me.Tenant, s.me.Person, first); err != nil {
+		return err
+	} else if why != "" {
+		return usage{fmt.Errorf("passphrase: %s; nothing was stored", why)}
+	}
+	fmt.Fprintf(tty, "Set up. From the next preview on a change waits for you, unless the configuration says otherwise.\n"+
 		"It does not hold against an agent with a shell under this OS user; only a passkey does.\n\n")
 	return nil
 }
