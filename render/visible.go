@@ -16,18 +16,44 @@ import (
 // Shown as tokens are control and format characters (Cc, Cf), line and paragraph separators, every space but
 // U+0020, U+0020 at the end and in runs of more than eight, default-ignorable characters, variation selectors,
 // tags, fillers and blanks such as U+3164 and U+2800, private and unassigned code points, text that is not in
-// normal form C (UAX #15), and marks without a base or stacked more than three high.
+// normal form C (UAX #15), and marks without a base or stacked more than three high. Where a language or an emoji needs
+// one of them, so that it would be missed, it stays: see lawful.
 //
-// BUG(wetink): look-alikes from another script (a Cyrillic а) are different bytes and the same picture. No
-// token tells them apart.
+// Look-alikes from another script (a Cyrillic а) are different bytes and the same picture. No token tells them apart: see
+// Badges.
 func Line(s string) string {
 	if plain(s) {
 		return s
 	}
 	var b strings.Builder
-	denormal := denormalized(s)
+	for _, p := range pieces(s) {
+		b.WriteString(p.String())
+	}
+	return b.String()
+}
+
+// piece of a text: what stays as it is, or one character that is shown as a token.
+type piece struct {
+	text  string
+	token bool
+	code  rune // of a token; -1: a byte that is no UTF-8
+}
+
+func (p piece) String() string {
+	switch {
+	case !p.token:
+		return p.text
+	case p.code < 0:
+		return fmt.Sprintf("[0x%02x]", p.text[0])
+	}
+	return fmt.Sprintf("[U+%04X]", p.code)
+}
+
+// pieces is the one place that decides what is shown and what is named.
+func pieces(s string) (out []piece) {
+	denormal, allowed := denormalized(s), lawful(s)
 	end := len(strings.TrimRight(s, " "))
-	spaces, marks, base := 0, 0, false
+	spaces, marks, base, from := 0, 0, false, 0
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == ' ' {
@@ -35,27 +61,37 @@ func Line(s string) string {
 		} else {
 			spaces = 0
 		}
-		mark := unicode.Is(unicode.M, r)
+		mark := unicode.Is(unicode.M, r) && !allowed[i]
 		if mark {
 			marks++
-		} else {
+		} else if !allowed[i] {
 			marks = 0
 		}
+		token := false
 		switch {
 		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, "[0x%02x]", s[i])
-		case r == ' ' && i < end && spaces <= 8:
-			b.WriteByte(' ')
+			r, token = -1, true
+		case allowed[i], r == ' ' && i < end && spaces <= 8:
 		case r == '[' && (strings.HasPrefix(s[i+1:], "U+") || strings.HasPrefix(s[i+1:], "0x")),
 			r == ' ', hidden(r), denormal[i], mark && (!base || marks > 3):
-			fmt.Fprintf(&b, "[U+%04X]", r)
-		default:
-			b.WriteRune(r)
+			token = true
 		}
-		base = mark && base || !mark && !hidden(r) && r != ' '
+		if token {
+			if from < i {
+				out = append(out, piece{text: s[from:i]})
+			}
+			out = append(out, piece{s[i : i+n], true, r})
+			from = i + n
+		}
+		if !allowed[i] {
+			base = mark && base || !mark && r >= 0 && !hidden(r) && r != ' '
+		}
 		i += n
 	}
-	return b.String()
+	if from < len(s) {
+		out = append(out, piece{text: s[from:]})
+	}
+	return out
 }
 
 // Lines is Line for each line of s; the line breaks themselves stay.

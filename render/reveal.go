@@ -1,0 +1,58 @@
+package render
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+)
+
+// Reveal is Line for a page: what nobody could see is a chip with the code and the name of the character, and all else
+// is escaped and set apart from what stands around it (UAX #9). Two different strings give different pages. It is the one
+// place that makes HTML of text that came from outside.
+func Reveal(s string) template.HTML { return template.HTML("<bdi>" + reveal(s) + "</bdi>") }
+
+func reveal(s string) string {
+	if plain(s) {
+		return template.HTMLEscapeString(s)
+	}
+	var b strings.Builder
+	for _, p := range pieces(s) {
+		switch {
+		case !p.token:
+			b.WriteString(template.HTMLEscapeString(p.text))
+		case p.code < 0:
+			fmt.Fprintf(&b, `<span class="hc">0x%02x</span>`, p.text[0])
+		default:
+			fmt.Fprintf(&b, `<span class="hc">U+%04X%s</span>`, p.code, nameOf(p.code))
+		}
+	}
+	return b.String()
+}
+
+// names of the characters that are used to deceive most; the code alone says enough of the others.
+var names = map[rune]string{
+	0: "NUL", '\t': "tab", '\n': "line feed", '\r': "carriage return", 0x1b: "escape", ' ': "space", '[': "bracket",
+	0xa0: "no-break space", 0xad: "soft hyphen", 0x34f: "grapheme joiner", 0x61c: "Arabic letter mark", 0x180e: "Mongolian vowel separator",
+	0x200b: "zero width space", 0x200c: "zero width non-joiner", 0x200d: "zero width joiner", 0x200e: "left-to-right mark", 0x200f: "right-to-left mark",
+	0x2028: "line separator", 0x2029: "paragraph separator", 0x202a: "left-to-right embedding", 0x202b: "right-to-left embedding",
+	0x202c: "end of direction", 0x202d: "left-to-right override", 0x202e: "right-to-left override", 0x2060: "word joiner",
+	0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "first strong isolate", 0x2069: "end of isolate",
+	0x2800: "blank Braille pattern", 0x3000: "ideographic space", 0x3164: "Hangul filler", 0xfeff: "byte order mark", 0xffa0: "Hangul filler",
+	0xfe0e: "text selector", 0xfe0f: "emoji selector",
+}
+
+func nameOf(r rune) string {
+	switch n, ok := names[r]; {
+	case ok:
+		return " " + n
+	case r >= 0xe0020 && r <= 0xe007e:
+		return " tag " + template.HTMLEscapeString(string(r-0xe0000))
+	case r == 0xe007f:
+		return " end of tags"
+	case r >= 0x300 && r <= 0x36f:
+		return " combining mark"
+	case r >= 0xe000 && r <= 0xf8ff:
+		return " private use"
+	}
+	return ""
+}
