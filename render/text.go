@@ -22,10 +22,12 @@ type View struct {
 // Options of a rendering. nil is the default.
 type Options struct {
 	// Diff explains an Op; nil: wetink.Diff. A wetink.Differ's method fits.
-	Diff   func(op wetink.Op, before wetink.Snapshot) []wetink.FieldChange
-	Noun   string // what one object is called, such as "event"; "": "object"
-	All    bool   // show the fields that do not change, too
-	Colour bool   // SGR sequences; without it no byte below 0x20 but line feeds is written
+	Diff func(op wetink.Op, before wetink.Snapshot) []wetink.FieldChange
+	// Explain says what the fields mean; nil: they are read as they stand. A wetink.Explainer's method fits.
+	Explain func(t wetink.Terms, before []wetink.Snapshot) wetink.Explanation
+	Noun    string // what one object is called, such as "event"; "": "object"
+	All     bool   // show the fields that do not change, too
+	Colour  bool   // SGR sequences; without it no byte below 0x20 but line feeds is written
 }
 
 func (o *Options) orDefault() Options {
@@ -40,6 +42,13 @@ func (o *Options) orDefault() Options {
 		d.Noun = "object"
 	}
 	return d
+}
+
+func (o Options) explain(t wetink.Terms, before []wetink.Snapshot) wetink.Explanation {
+	if o.Explain == nil {
+		return wetink.Explanation{}
+	}
+	return o.Explain(t, before)
 }
 
 // Text writes a Change as a person reads it at a terminal: the outcome, where, every warning, every field that
