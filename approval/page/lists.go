@@ -1,0 +1,192 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/render"
+)
+
+// onPage is how many rows a list shows; more are a link away.
+const onPage = 50
+
+// list collects what the visitor may see, newest first.
+func (p *Server) list(ctx context.Context, v visitor, f wetink.Filter, keep func(wetink.Change) bool) (rows []wetink.Change, more wetink.ChangeID, err error) {
+	f.Tenant, f.Limit = v.person.Tenant, 100
+	for {
+		n := 0
+		for c, err := range p.ledger.List(ctx, f) {
+			if err != nil {
+				return nil, "", err
+			}
+			n++
+			f.Before = c.ID
+			if !may(v.person, c) || keep != nil && !keep(c) {
+				continue
+			}
+			if len(rows) == onPage {
+				return rows, rows[onPage-1].ID, nil
+			}
+			rows = append(rows, c)
+		}
+		if n < f.Limit {
+			return rows, "", nil
+		}
+	}
+}
+
+func (p *Server) inbox(w http.ResponseWriter, r *http.Request) {
+	p.drawList(w, r, page{Title: "Waiting", Here: "waiting"}, wetink.Filter{Status: []wetink.Status{wetink.Pending}}, nil)
+}
+
+func (p *Server) doubt(w http.ResponseWriter, r *http.Request) {
+	p.drawList(w, r, page{Title: "In doubt", Here: "doubt"}, wetink.Filter{Status: []wetink.Status{wetink.InDoubt}}, nil)
+}
+
+// filter is what somebody asked of the history.
+type filter struct {
+	State, Target, Days string
+	States, Targets     []string
+}
+
+var ended = []wetink.Status{wetink.Approved, wetink.Applying, wetink.Applied, wetink.Partial, wetink.Failed, wetink.InDoubt, wetink.Expired, wetink.Rejected, wetink.Superseded}
+
+func (p *Server) history(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	f := filter{State: q.Get("state"), Target: q.Get("target"), Days: q.Get("days")}
+	statuses := ended
+	for _, s := range ended {
+		f.States = append(f.States, string(s))
+		if f.State == string(s) {
+			statuses = []wetink.Status{s}
+		}
+	}
+	since := time.Time{}
+	if n, err := strconv.Atoi(f.Days); err == nil && n > 0 && n < 10_000 {
+		since = p.opt.Now().AddDate(0, 0, -n)
+	}
+	p.drawList(w, r, page{Title: "History", Here: "history", Filter: f}, wetink.Filter{Status: statuses, Target: f.Target},
+		func(c wetink.Change) bool { return !c.Created.Before(since) })
+}
+
+func (p *Server) drawList(w http.ResponseWriter, r *http.Request, d page, f wetink.Filter, keep func(wetink.Change) bool) {
+	v, ctx := visiting(r), r.Context()
+	f.Before = wetink.ChangeID(r.URL.Query().Get("before"))
+	rows, more, err := p.list(ctx, v, f, keep)
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	now, err := p.ledger.Now(ctx)
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	for _, c := range rows {
+		it, err := p.item(c, now)
+		if err != nil {
+			it = item{Path: p.path(c), Title: "A change that cannot be read: " + err.Error(), When: c.Created}
+		}
+		d.Rows = append(d.Rows, it)
+		if !slices.Contains(d.Filter.Targets, c.Target) {
+			d.Filter.Targets = append(d.Filter.Targets, c.Target)
+		}
+	}
+	if more != "" {
+		q := r.URL.Query()
+		q.Set("before", string(more))
+		d.More = "?" + q.Encode()
+	}
+	d.Counts.Waiting = capped(len(rows), onPage)
+	if d.Here == "waiting" {
+		approved, total, median, err := p.store.Decisions(ctx, v.person.Tenant, v.person.ID, p.opt.Now().AddDate(0, 0, -30))
+		if err == nil && total > 0 {
+			d.Rate = fmt.Sprintf("Last 30 days: you approved %d of %d. You looked for %s at the median.", approved, total, render.Duration(median))
+		}
+	}
+	p.draw(w, r, http.StatusOK, "list", d)
+}
+
+func (p *Server) item(c wetink.Change, now time.Time) (item, error) {
+	t, err := c.Terms()
+	if err != nil {
+		return item{}, err
+	}
+	o := p.render(c.Target)
+	title, err := render.Headline(c, o)
+	if err != nil {
+		return item{}, err
+	}
+	names, err := render.Names(c)
+	if err != nil {
+		return item{}, err
+	}
+	it := item{Path: p.path(c), Title: title, Names: render.Reveal(names), Where: t.Target + ", asked by " + t.Client, When: c.Created.In(p.opt.Zone), State: wetink.Shown(c, nil)}
+	if names == "" {
+		it.Names = ""
+	}
+	if len(t.Warnings) > 0 {
+		it.Risk = render.Reveal(t.Warnings[0])
+	}
+	if t.Undo.Extent == wetink.NoUndo {
+		it.Risk = "Cannot be undone"
+	}
+	if c.Status == wetink.Pending {
+		it.Left = left(t.Expires.Sub(now))
+	}
+	return it, nil
+}
+
+// events tells a live page that a change it may see has moved: its alias and its revision, and nothing of it.
+func (p *Server) events(w http.ResponseWriter, r *http.Request) {
+	v := visiting(r)
+	if !p.stream(v.session.Hash, 1) {
+		http.Error(w, "too many pages are open", http.StatusTooManyRequests)
+		return
+	}
+	defer p.stream(v.session.Hash, -1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	flush := http.NewResponseController(w)
+	if _, err := fmt.Fprint(w, ": here\n\n"); err != nil || flush.Flush() != nil {
+		return
+	}
+	for ev, err := range p.ledger.Events(r.Context(), wetink.Newest, true) {
+		if err != nil {
+			return
+		}
+		if ev.Change == "" || ev.Tenant != v.person.Tenant {
+			continue
+		}
+		if _, _, ok := p.signedIn(r); !ok { // signed out meanwhile
+			return
+		}
+		c, err := p.ledger.Get(r.Context(), ev.Tenant, ev.Change)
+		if err != nil || !may(v.person, c) {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "data: {\"c\":%q,\"rev\":%d}\n\n", p.alias(c.Tenant, c.ID), c.Rev); err != nil || flush.Flush() != nil {
+			return
+		}
+	}
+}
+
+// maxStreams of one session.
+const maxStreams = 8
+
+func (p *Server) stream(session wetink.Digest, by int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.streams[session] + by
+	if n > maxStreams {
+		return false
+	}
+	if p.streams[session] = n; n <= 0 {
+		delete(p.streams, session)
+	}
+	return true
+}

@@ -1,0 +1,82 @@
+// The page works without this file, but for passkeys. No decision is made here: each is a form that a person sends.
+"use strict";
+(() => {
+  const body = document.body, main = document.getElementById("main");
+
+  // A passkey's answer goes into the hidden field, and the form is sent as any other.
+  const ceremony = (button, options, run) => {
+    const form = button.form;
+    form.addEventListener("submit", async (e) => {
+      if (e.submitter && e.submitter !== button) return;
+      if (form.elements.passkey.value) return;
+      e.preventDefault();
+      button.disabled = true;
+      try {
+        const credential = await run(JSON.parse(options));
+        form.elements.passkey.value = JSON.stringify(credential.toJSON());
+        button.disabled = false;
+        form.requestSubmit(button);
+      } catch (err) {
+        button.disabled = false;
+        let said = form.querySelector("[data-said]");
+        if (!said) {
+          said = document.createElement("p");
+          said.className = "notice";
+          said.setAttribute("role", "status");
+          said.dataset.said = "";
+          button.after(said);
+        }
+        said.textContent = "The passkey was not used, and nothing was sent. (" + err.name + ")";
+      }
+    });
+  };
+  for (const b of document.querySelectorAll("[data-passkey]"))
+    ceremony(b, b.dataset.passkey, (o) => navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(o) }));
+  for (const b of document.querySelectorAll("[data-enrol]"))
+    ceremony(b, b.dataset.enrol, (o) => navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(o) }));
+
+  // What moved is drawn anew by the server, and its button is deaf for a moment again. What was typed is not lost.
+  let typed = false;
+  document.addEventListener("input", () => { typed = true; });
+  if (body.dataset.live && main && (main.dataset.c || document.querySelector(".list"))) {
+    const events = new EventSource("/events");
+    events.onmessage = (e) => {
+      const moved = JSON.parse(e.data);
+      if (main.dataset.c && (moved.c !== main.dataset.c || String(moved.rev) === main.dataset.rev)) return;
+      if (!typed) { location.reload(); return; }
+      if (document.getElementById("moved")) return;
+      const note = document.createElement("p");
+      note.id = "moved";
+      note.className = "notice";
+      note.setAttribute("role", "status");
+      note.textContent = "It moved while you were typing. ";
+      const link = document.createElement("a");
+      link.href = location.pathname;
+      link.textContent = "Show how it stands now";
+      note.append(link);
+      main.prepend(note);
+    };
+    addEventListener("pagehide", () => events.close());
+  }
+
+  // Keys move and open; none of them decides. Control+Enter presses the main button, as a finger would.
+  const rows = [...document.querySelectorAll(".rows a")];
+  document.addEventListener("keydown", (e) => {
+    if ((e.ctrlKey || e.metaKey) && e.key === "Enter") {
+      const go = document.querySelector("#approve .go");
+      if (go && getComputedStyle(go).pointerEvents !== "none") { e.preventDefault(); go.form.requestSubmit(go); }
+      return;
+    }
+    if ((e.ctrlKey || e.metaKey) && e.key === "Backspace") {
+      const why = document.querySelector("#decline textarea");
+      if (why) { e.preventDefault(); why.focus(); }
+      return;
+    }
+    if (!body.dataset.keys || e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input,textarea,select")) return;
+    const step = { j: 1, k: -1 }[e.key];
+    if (step && rows.length) {
+      const at = rows.indexOf(document.activeElement);
+      rows[Math.min(Math.max(at + step, 0), rows.length - 1)].focus();
+    }
+  });
+})();
