@@ -133,10 +133,10 @@ func (p *Server) askToSignIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/signin?next="+url.QueryEscape(r.URL.Path), http.StatusSeeOther)
 }
 
-// ours keeps a redirect on this site: a path of ours and nothing else.
+// ours keeps a redirect on this site: of what was asked for, the path and nothing else.
 func ours(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||
+	if err != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||
 		strings.ContainsAny(next, "\\\r\n\t") || strings.HasPrefix(u.Path, "/signin") {
 		return "/"
 	}
