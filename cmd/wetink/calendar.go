@@ -10,10 +10,12 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/approval/page"
 	"github.com/wetink/wetink/mcpserver"
 	"github.com/wetink/wetink/target/intervals"
 )
@@ -38,34 +40,56 @@ func (*CalendarCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer who.Close()
-	engine, server, err := newCalendar(cfg, ledger, who, log)
+	engine, server, pages, err := newCalendar(ctx, cfg, ledger, who, log)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	kept := make(chan error, 1)
-	go func() { kept <- engine.Run(ctx) }()
+	var beside sync.WaitGroup
+	beside.Go(func() { _ = engine.Run(ctx) })
+	if cfg.PageListen != "" {
+		beside.Go(func() {
+			elected(ctx, cfg.Home, log, func(ctx context.Context) error { return serveHTTP(ctx, cfg.PageListen, pages) })
+		})
+	}
 	err = server.Run(ctx, &mcp.StdioTransport{})
 	stop()
-	<-kept
+	beside.Wait()
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil // the client went away
 	}
 	return err
 }
 
-// newCalendar wires the guarded calendar: the engine that holds the target, and the tools on it.
-func newCalendar(cfg Config, ledger wetink.Ledger, who *people, log *slog.Logger) (*wetink.Engine, *mcp.Server, error) {
+// newCalendar wires the guarded calendar: the engine that holds the target, the tools on it, and the page.
+func newCalendar(ctx context.Context, cfg Config, ledger wetink.Ledger, who *people, log *slog.Logger) (*wetink.Engine, *mcp.Server, *page.Server, error) {
 	client, err := cfg.IntervalsClient()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	opt := cfg.Options(who)
 	opt.Log = log
 	target := intervals.New(client, &intervals.Options{UndoWindow: cfg.UndoWindow})
 	engine := wetink.New(ledger, map[string]wetink.Target{"intervals": target}, opt)
-	server := mcpserver.New(engine, calendarSurface(client), &mcpserver.Options{Log: log, HowToApprove: howToApprove})
-	return engine, server, nil
+	pages, err := cfg.newPage(ctx, engine, ledger, who, log)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	server := mcpserver.New(engine, calendarSurface(client), &mcpserver.Options{Log: log, HowToApprove: howToApprove, Link: cfg.link(pages, who)})
+	return engine, server, pages, nil
+}
+
+// link leads to a change once somebody can sign in to see it.
+func (c Config) link(p *page.Server, who *people) func(wetink.Change) string {
+	if c.PageListen == "" {
+		return nil
+	}
+	return func(change wetink.Change) string {
+		if enrolled, err := who.enrolled(context.Background()); err != nil || !enrolled {
+			return ""
+		}
+		return p.Link(change)
+	}
 }
 
 func howToApprove(id wetink.ChangeID, level wetink.Level) string {

@@ -27,6 +27,7 @@ import (
 type commands struct {
 	Calendar CalendarCmd `cmd:"" group:"serve" help:"Serve the guarded Intervals.icu calendar to an agent over stdio."`
 	Sim      SimCmd      `cmd:"" group:"serve" help:"Serve a simulator of an outside system, for trying and for tests."`
+	Page     PageCmd     `cmd:"" group:"serve" help:"Serve the approval page while no server does."`
 	Demo     DemoCmd     `cmd:"" group:"serve" help:"Show all of it in a minute, on a simulator."`
 
 	Pending PendingCmd `cmd:"" group:"decide" help:"List what waits for a person."`

@@ -41,6 +41,7 @@ func (p *people) verifiers() map[string]wetink.Verifier {
 		wetink.EvidenceTerminal: terminal.Verifier(),
 		wetink.EvidenceReauth:   p.passphrases.Verifier(),
 		passkey.EvidenceKind:    p.passkeys.Verifier(),
+		page.EvidenceSession:    page.Verifier(p),
 	}
 }
 

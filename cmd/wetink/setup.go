@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
+	"github.com/wetink/wetink/approval/page"
 	"github.com/wetink/wetink/approval/passphrase"
 	"github.com/wetink/wetink/approval/terminal"
 )
@@ -30,6 +32,9 @@ func (c *SetupCmd) Run(ctx context.Context) error {
 	defer s.close()
 	if !c.Clients {
 		if err := s.passphrase(ctx, c.Reset); err != nil {
+			return err
+		}
+		if err := s.invite(ctx); err != nil {
 			return err
 		}
 	}
@@ -92,6 +97,22 @@ func (s *session) passphrase(ctx context.Context, again bool) error {
 	}
 	fmt.Fprintf(tty, "Set up. From the next preview on a change waits for you, unless the configuration says otherwise.\n"+
 		"It does not hold against an agent with a shell under this OS user; only a passkey does.\n\n")
+	return nil
+}
+
+// invite prints the one-time link with which this person gets a passkey, or another way in, on the page.
+func (s *session) invite(ctx context.Context) error {
+	if s.cfg.PageListen == "" || s.json {
+		return nil
+	}
+	if err := s.people.known(ctx, s.me.Person); err != nil {
+		return err
+	}
+	link, err := page.Invite(ctx, s.people, s.cfg.Page.String(), s.me.Tenant, s.me.Person, time.Now())
+	if err != nil {
+		return err
+	}
+	s.say("For a passkey, which no agent can use for you, open this link within an hour. It works once, while a server or `wetink page` runs:\n\n%s\n\n", link)
 	return nil
 }
 

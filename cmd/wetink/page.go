@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/approval/page"
+	"github.com/wetink/wetink/approval/passkey"
+	"github.com/wetink/wetink/render"
+	"github.com/wetink/wetink/target/intervals"
+)
+
+// PageCmd serves the approval page in the foreground. A server does so by itself; this is for when none runs.
+type PageCmd struct{}
+
+// Run implements the command.
+func (*PageCmd) Run(ctx context.Context) error {
+	s, err := open(Output{}, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if s.cfg.PageListen == "" {
+		return fmt.Errorf("%w: page.listen is off", ErrConfig)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	p, err := s.cfg.newPage(ctx, s.engine, s.ledger, s.people, log)
+	if err != nil {
+		return err
+	}
+	s.say("%s\n", p.Inbox())
+	if enrolled, err := s.people.enrolled(ctx); err != nil {
+		return err
+	} else if !enrolled {
+		s.say("Nobody can sign in yet: run wetink setup.\n")
+	}
+	go func() { _ = s.engine.Run(ctx) }()
+	elected(ctx, s.cfg.Home, log, func(ctx context.Context) error { return serveHTTP(ctx, s.cfg.PageListen, p) })
+	return nil
+}
+
+// newPage is the page of this home, whoever serves it: each process can make its links.
+func (c Config) newPage(ctx context.Context, e *wetink.Engine, l wetink.Ledger, who *people, log *slog.Logger) (*page.Server, error) {
+	return page.New(ctx, c.Page.String(), e, l, who, &page.Options{
+		Passkeys: pagePasskeys{who.passkeys}, Passphrases: who.passphrases, Render: drawn, Exclude: someRows, Log: log,
+	})
+}
+
+// drawn says how changes of a target are drawn.
+func drawn(target string) *render.Options {
+	if target == "intervals" {
+		return &render.Options{Diff: intervals.Diff, Noun: "event"}
+	}
+	return nil
+}
+
+// someRows is the request of some events of a bulk change; other actions have one row, or rows that belong together.
+func someRows(c wetink.Change, keep []int) (json.RawMessage, bool) {
+	var args map[string]json.RawMessage
+	if c.Target != "intervals" || json.Unmarshal(c.Request.Args, &args) != nil {
+		return nil, false
+	}
+	list := map[string]string{`"bulk_create"`: "events", `"bulk_delete"`: "event_ids"}[string(args["action"])]
+	var rows, kept []json.RawMessage
+	if list == "" || json.Unmarshal(args[list], &rows) != nil {
+		return nil, false
+	}
+	for _, i := range keep {
+		if i < 0 || i >= len(rows) {
+			return nil, false
+		}
+		kept = append(kept, rows[i])
+	}
+	b, err := json.Marshal(kept)
+	if err != nil {
+		return nil, false
+	}
+	args[list] = b
+	out, err := json.Marshal(args)
+	return out, err == nil
+}
+
+// pagePasskeys is passkey.Service in the page's own types.
+type pagePasskeys struct{ *passkey.Service }
+
+// List implements page.Passkeys.
+func (p pagePasskeys) List(ctx context.Context, tenant wetink.Tenant, person wetink.Person) ([]page.PasskeyInfo, error) {
+	list, err := p.Service.List(ctx, tenant, person)
+	out := make([]page.PasskeyInfo, 0, len(list))
+	for _, i := range list {
+		out = append(out, page.PasskeyInfo(i))
+	}
+	return out, err
+}
