@@ -15,15 +15,17 @@ type Explainer interface {
 // Explanation is what a Target tells people about a Change besides its diff. It is data: package render makes
 // text and pictures of it, and reveals what hides in it.
 type Explanation struct {
-	Noun   string          // what one object is called, such as "session"; "": object
+	Noun   string          // what one object is called, such as "session"; "": object. An Op may have its own
 	Zone   string          // IANA name of the account's time zone; "": times have their own
 	Owner  string          // whose account it is, in words; "": the account's id says it
 	Ops    []OpExplanation // one an Op
 	Around []Entry         // what else stands in the days concerned
+	Hidden int             // how many more stand there, too many to list
 }
 
 // OpExplanation explains one Op.
 type OpExplanation struct {
+	Noun   string             // "": the Explanation's
 	Verb   string             // the outcome in a word or two, such as "move and shorten"; "": the Op's action
 	Name   string             // of the object, as people know it
 	Fields map[string]Meaning // by FieldChange.Field

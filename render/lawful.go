@@ -62,6 +62,13 @@ func presents(before, after string) bool {
 	return unicode.Is(textEmoji, r)
 }
 
+// bare reports a picture that should be text without a selector behind it. No font has it as text, so that it would look
+// like the one with the selector.
+func bare(r rune, after string) bool {
+	next := first(after)
+	return r >= '\U0001f300' && unicode.Is(textEmoji, r) && next != '\ufe0f' && next != '\ufe0e' && (next < '\U0001f3fb' || next > '\U0001f3ff')
+}
+
 // joins reports whether a joiner between the two makes one picture of them in fonts that follow UTS #51. Between others,
 // two faces and two joined faces look alike.
 func joins(before, after string) bool {

@@ -88,11 +88,11 @@ func chips(line string) string {
 		end := strings.IndexByte(line[at:], ']')
 		b.WriteString(template.HTMLEscapeString(line[:at]))
 		code := line[at+1 : at+end]
-		name := ""
 		if n, err := strconv.ParseUint(strings.TrimPrefix(code, "U+"), 16, 32); err == nil && strings.HasPrefix(code, "U+") {
-			name = nameOf(rune(n))
+			b.WriteString(chip(rune(n), ""))
+		} else {
+			b.WriteString(`<span class="hc">[` + code + `]</span>`)
 		}
-		b.WriteString(`<span class="hc">` + code + name + `</span>`)
 		line = line[at+end+1:]
 	}
 	b.WriteString(template.HTMLEscapeString(line))

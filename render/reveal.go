@@ -7,8 +7,9 @@ import (
 )
 
 // Reveal is Line for a page: what nobody could see is a chip with the code and the name of the character, and all else
-// is escaped and set apart from what stands around it (UAX #9). Two different strings give different pages. It is the one
-// place that makes HTML of text that came from outside.
+// is escaped and set apart from what stands around it (UAX #9). Two different strings give different pages, and read
+// differently without markup too: a chip has the brackets of a token, for whom copies it or has it read out. It is the
+// one place that makes HTML of text that came from outside.
 func Reveal(s string) template.HTML { return template.HTML("<bdi>" + reveal(s) + "</bdi>") }
 
 func reveal(s string) string {
@@ -17,16 +18,21 @@ func reveal(s string) string {
 	}
 	var b strings.Builder
 	for _, p := range pieces(s) {
-		switch {
-		case !p.token:
+		if p.token {
+			b.WriteString(chip(p.code, p.text))
+		} else {
 			b.WriteString(template.HTMLEscapeString(p.text))
-		case p.code < 0:
-			fmt.Fprintf(&b, `<span class="hc">0x%02x</span>`, p.text[0])
-		default:
-			fmt.Fprintf(&b, `<span class="hc">U+%04X%s</span>`, p.code, nameOf(p.code))
 		}
 	}
 	return b.String()
+}
+
+// chip is a token on a page; code is -1 for the byte that is no UTF-8.
+func chip(code rune, text string) string {
+	if code < 0 {
+		return fmt.Sprintf(`<span class="hc">[0x%02x]</span>`, text[0])
+	}
+	return fmt.Sprintf(`<span class="hc">[U+%04X%s]</span>`, code, nameOf(code))
 }
 
 // names of the characters that are used to deceive most; the code alone says enough of the others.

@@ -16,7 +16,7 @@ import (
 // Shown as tokens are control and format characters (Cc, Cf), line and paragraph separators, every space but
 // U+0020, U+0020 at the end and in runs of more than eight, default-ignorable characters, variation selectors,
 // tags, fillers and blanks such as U+3164 and U+2800, private and unassigned code points, text that is not in
-// normal form C (UAX #15), and marks without a base or stacked more than three high. Where a language or an emoji needs
+// normal form C (UAX #15), marks without a base or stacked more than three high, and an emoji in text form that no font has. Where a language or an emoji needs
 // one of them, so that it would be missed, it stays: see lawful.
 //
 // Look-alikes from another script (a Cyrillic а) are different bytes and the same picture. No token tells them apart: see
@@ -73,7 +73,7 @@ func pieces(s string) (out []piece) {
 			r, token = -1, true
 		case allowed[i], r == ' ' && i < end && spaces <= 8:
 		case r == '[' && (strings.HasPrefix(s[i+1:], "U+") || strings.HasPrefix(s[i+1:], "0x")),
-			r == ' ', hidden(r), denormal[i], mark && (!base || marks > 3):
+			r == ' ', hidden(r), denormal[i], mark && (!base || marks > 3), bare(r, s[i+n:]):
 			token = true
 		}
 		if token {

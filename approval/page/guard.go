@@ -37,8 +37,11 @@ func (p *Server) guarded(next http.Handler) http.Handler {
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			origin := r.Header.Get("Origin")
-			switch site := r.Header.Get("Sec-Fetch-Site"); {
+			origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+			if origin == "null" && site == "same-origin" { // what Referrer-Policy: no-referrer makes of the Origin of our own forms
+				origin = ""
+			}
+			switch {
 			case origin == "" && site == "", origin != "" && origin != p.origin.String(), site != "" && site != "same-origin":
 				http.Error(w, "only our own pages may send this", http.StatusForbidden)
 				return

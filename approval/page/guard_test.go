@@ -29,7 +29,8 @@ func TestNothingButOurOwnPagesReachesARoute(t *testing.T) {
 			r.Header.Set("Origin", "http://localhost:9999")
 		},
 		"foreign Origin, forged Sec-Fetch-Site": func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
-		"null Origin":                           func(r *http.Request) { r.Header.Set("Origin", "null") },
+		"null Origin without Sec-Fetch-Site":    func(r *http.Request) { r.Header.Set("Origin", "null"); r.Header.Del("Sec-Fetch-Site") },
+		"null Origin of a sandboxed frame":      func(r *http.Request) { r.Header.Set("Origin", "null"); r.Header.Set("Sec-Fetch-Site", "cross-site") },
 		"neither Origin nor Sec-Fetch-Site":     func(r *http.Request) { r.Header.Del("Origin"); r.Header.Del("Sec-Fetch-Site") },
 		"https Origin of our host":              func(r *http.Request) { r.Header.Set("Origin", "https://localhost:7433") },
 		"typed address":                         func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "none"); r.Header.Del("Origin") },
@@ -161,6 +162,17 @@ func TestACookieIsKeptFromScriptsAndOtherSites(t *testing.T) {
 		if !strings.Contains(cookie, want) {
 			t.Errorf("%s lacks %s", cookie, want)
 		}
+	}
+}
+
+// Under Referrer-Policy: no-referrer a browser sends the forms of our own pages with Origin: null.
+func TestOurOwnFormsAreTakenAsBrowsersSendThem(t *testing.T) {
+	o := open(t, wetink.Session)
+	c, ana := o.preview(setN2), o.signedIn("ana")
+	q := request("POST", o.path(c)+"/approve", url.Values{"form": {ana.form(c, true)}})
+	q.Header.Set("Origin", "null")
+	if code, body, _ := ana.send(q); code != http.StatusSeeOther || o.status(c) != wetink.Approved {
+		t.Errorf("%d %s", code, body)
 	}
 }
 

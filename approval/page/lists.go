@@ -142,7 +142,8 @@ func (p *Server) item(c wetink.Change, now time.Time) (item, error) {
 	return it, nil
 }
 
-// events tells a live page that a change it may see has moved: its alias and its revision, and nothing of it.
+// events tells a live page that a change it may see has moved: its alias and its revision, and nothing of it. A page of
+// one change is told at once where that stands: it may have moved after the page was drawn and before this began.
 func (p *Server) events(w http.ResponseWriter, r *http.Request) {
 	v := visiting(r)
 	if !p.stream(v.session.Hash, 1) {
@@ -155,7 +156,17 @@ func (p *Server) events(w http.ResponseWriter, r *http.Request) {
 	if _, err := fmt.Fprint(w, ": here\n\n"); err != nil || flush.Flush() != nil {
 		return
 	}
-	for ev, err := range p.ledger.Events(r.Context(), wetink.Newest, true) {
+	tell := func(c wetink.Change) bool {
+		_, err := fmt.Fprintf(w, "data: {\"c\":%q,\"rev\":%d}\n\n", p.alias(c.Tenant, c.ID), c.Rev)
+		return err == nil && flush.Flush() == nil
+	}
+	events := p.ledger.Events(r.Context(), wetink.Newest, true) // before the look, so that nothing is missed between
+	if id, ok := p.unalias(v.person.Tenant, r.URL.Query().Get("c")); ok {
+		if c, err := p.ledger.Get(r.Context(), v.person.Tenant, id); err == nil && may(v.person, c) && !tell(c) {
+			return
+		}
+	}
+	for ev, err := range events {
 		if err != nil {
 			return
 		}
@@ -169,7 +180,7 @@ func (p *Server) events(w http.ResponseWriter, r *http.Request) {
 		if err != nil || !may(v.person, c) {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "data: {\"c\":%q,\"rev\":%d}\n\n", p.alias(c.Tenant, c.ID), c.Rev); err != nil || flush.Flush() != nil {
+		if !tell(c) {
 			return
 		}
 	}

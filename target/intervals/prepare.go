@@ -48,6 +48,7 @@ func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepar
 		return wetink.Prepared{}, err
 	}
 	p.devices(ctx)
+	p.scene(ctx)
 	p.Warnings = unique(p.Warnings)
 	p.Undo.Notes = unique(p.Undo.Notes)
 	return p.Prepared, nil

@@ -18,7 +18,7 @@ import (
 // Version of the mapping from requests to effects. A change of what any action sends changes it.
 const Version = "intervals/1"
 
-// Target implements wetink.Target, Judge, Undoer and Differ.
+// Target implements wetink.Target, Judge, Undoer, Differ and Explainer.
 type Target struct {
 	*Client
 	undoWindow time.Duration
@@ -54,9 +54,11 @@ func (t *Target) Account(ctx context.Context) (wetink.Account, string, error) {
 
 // owner is the athlete whose calendar it is.
 type owner struct {
-	ID       string          `json:"id"`
-	TimeZone string          `json:"timezone"`
+	ID       string
+	TimeZone string
+	Name     string
 	uploads  map[string]bool // services that planned workouts are sent to
+	sports   json.RawMessage // settings, by group of sports
 }
 
 func (t *Target) owner(ctx context.Context) (o owner, err error) {
@@ -66,6 +68,8 @@ func (t *Target) owner(ctx context.Context) (o owner, err error) {
 	}
 	_ = json.Unmarshal(raw["id"], &o.ID)
 	_ = json.Unmarshal(raw["timezone"], &o.TimeZone)
+	_ = json.Unmarshal(raw["name"], &o.Name)
+	o.sports = raw["sportSettings"]
 	if o.ID == "" {
 		return o, errors.New("the service did not say whose key this is; check INTERVALS_URL")
 	}

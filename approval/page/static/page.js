@@ -3,6 +3,10 @@
 (() => {
   const body = document.body, main = document.getElementById("main");
 
+  let typed = false, leaving = false;
+  document.addEventListener("input", () => { typed = true; });
+  document.addEventListener("submit", () => { leaving = true; }); // its answer is the next page
+
   // A passkey's answer goes into the hidden field, and the form is sent as any other.
   const ceremony = (button, options, run) => {
     const form = button.form;
@@ -17,7 +21,7 @@
         button.disabled = false;
         form.requestSubmit(button);
       } catch (err) {
-        button.disabled = false;
+        button.disabled = leaving = false;
         let said = form.querySelector("[data-said]");
         if (!said) {
           said = document.createElement("p");
@@ -36,11 +40,10 @@
     ceremony(b, b.dataset.enrol, (o) => navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(o) }));
 
   // What moved is drawn anew by the server, and its button is deaf for a moment again. What was typed is not lost.
-  let typed = false;
-  document.addEventListener("input", () => { typed = true; });
   if (body.dataset.live && main && (main.dataset.c || document.querySelector(".list"))) {
-    const events = new EventSource("/events");
+    const events = new EventSource("/events?c=" + encodeURIComponent(main.dataset.c || ""));
     events.onmessage = (e) => {
+      if (leaving) return;
       const moved = JSON.parse(e.data);
       if (main.dataset.c && (moved.c !== main.dataset.c || String(moved.rev) === main.dataset.rev)) return;
       if (!typed) { location.reload(); return; }
