@@ -1,5 +1,7 @@
 package render
 
+import "strings"
+
 // change is one line of a diff: ' ' stays, '-' goes, '+' comes.
 type change struct {
 	sign byte
@@ -59,4 +61,22 @@ func diffLines(a, b []string) []change {
 		out = append(out, tail[i])
 	}
 	return out
+}
+
+// LineDiff shows two texts as one, each line with a sign before it: blank stays, - goes, + comes.
+func LineDiff(before, after string) string {
+	split := func(s string) []string {
+		if s == "" {
+			return nil
+		}
+		return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	}
+	var b strings.Builder
+	for _, c := range diffLines(split(before), split(after)) {
+		b.WriteByte(c.sign)
+		b.WriteByte(' ')
+		b.WriteString(Line(strings.ReplaceAll(c.line, "\t", "    ")))
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

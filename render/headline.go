@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,44 +10,67 @@ import (
 	"github.com/wetink/wetink"
 )
 
-// Headline says the outcome and not the call: "Move 1 event", "Delete 2 events, create 3 events". What goes
+// Headline says the outcome and not the call: "Move 1 session", "Delete 3 races, create 2 sessions". What goes
 // comes first.
 func Headline(c wetink.Change, o *Options) (string, error) {
 	t, err := c.Terms()
 	if err != nil {
 		return "", err
 	}
-	return headline(c, t, o.orDefault()), nil
+	d := o.orDefault()
+	return headline(c, t, d.explain(t, c.Before), d), nil
 }
 
-func headline(c wetink.Change, t wetink.Terms, o Options) string {
+func headline(c wetink.Change, t wetink.Terms, e wetink.Explanation, o Options) string {
 	type group struct {
-		verb string
-		n    int
+		verb, noun string
+		gone       bool
+		n          int
 	}
 	var groups []group
 	for i, op := range t.Ops {
-		v := verb(op, o.Diff(op, c.Before[i]))
-		at := slices.IndexFunc(groups, func(g group) bool { return g.verb == v })
+		told := toldOf(e, i)
+		v, noun := verbOf(told, op, o.Diff(op, c.Before[i])), nounOf(e, told, o)
+		at := slices.IndexFunc(groups, func(g group) bool { return g.verb == v && g.noun == noun })
 		if at < 0 {
-			groups, at = append(groups, group{verb: v}), len(groups)
+			groups, at = append(groups, group{verb: v, noun: noun, gone: op.Action == "delete"}), len(groups)
 		}
 		groups[at].n++
 	}
-	slices.SortStableFunc(groups, func(a, b group) int {
-		return boolInt(b.verb == "delete") - boolInt(a.verb == "delete")
-	})
+	slices.SortStableFunc(groups, func(a, b group) int { return boolInt(b.gone) - boolInt(a.gone) })
 	parts := make([]string, len(groups))
 	for i, g := range groups {
-		noun := o.Noun
-		if g.n != 1 {
-			noun += "s"
-		}
-		parts[i] = fmt.Sprintf("%s %d %s", g.verb, g.n, noun)
+		parts[i] = g.verb + " " + count(g.n, g.noun)
 	}
 	s := strings.Join(parts, ", ")
 	if t.Undoes != "" {
 		return "Undo: " + s
+	}
+	return capital(s)
+}
+
+// toldOf is what the target tells of Ops[i]; nothing if it tells nothing.
+func toldOf(e wetink.Explanation, i int) wetink.OpExplanation {
+	if i < len(e.Ops) {
+		return e.Ops[i]
+	}
+	return wetink.OpExplanation{}
+}
+
+func nounOf(e wetink.Explanation, told wetink.OpExplanation, o Options) string {
+	return Line(cmp.Or(told.Noun, e.Noun, o.Noun))
+}
+
+func verbOf(told wetink.OpExplanation, op wetink.Op, d []wetink.FieldChange) string {
+	if told.Verb != "" {
+		return Line(told.Verb)
+	}
+	return verb(op, d)
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }

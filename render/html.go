@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -39,7 +40,9 @@ type sheet struct {
 	Title   template.HTML
 	Where   template.HTML
 	Risks   []template.HTML
-	Week    *week
+	Weeks   []*week
+	Far     bool // the days are too far apart to draw
+	Gone    *goneSheet
 	Ops     []opSheet
 	Undo    []template.HTML
 	Says    template.HTML // the agent's own words
@@ -51,18 +54,27 @@ type sheet struct {
 	Done    []template.HTML // approvals so far
 	Bytes   []template.HTML
 	Digest  string
-	Why     template.HTML
 }
 
 type fact struct {
-	Label string
+	Label template.HTML
 	Value template.HTML
 }
 
-// opSheet is one operation.
+// goneSheet are the objects that go, one a row, with all that goes with them.
+type goneSheet struct {
+	Noun string
+	Rows []goneRow
+}
+
+type goneRow struct {
+	Name, When, Outcome template.HTML
+	Lost                []fact
+}
+
+// opSheet is one operation that leaves an object behind.
 type opSheet struct {
-	Heading   template.HTML // "" for the only one
-	Gone      bool
+	Heading   template.HTML
 	Rows      []row
 	Texts     []lineDiff
 	Shapes    []shape
@@ -81,8 +93,8 @@ type row struct {
 
 // lineDiff is a text of several lines.
 type lineDiff struct {
-	Label template.HTML
-	Lines []diffLine
+	Label, Note template.HTML
+	Lines       []diffLine
 }
 
 type diffLine struct {
@@ -93,57 +105,31 @@ type diffLine struct {
 
 func newSheet(v View, t wetink.Terms, o Options) sheet {
 	c := v.Change
-	s := sheet{Title: template.HTML(template.HTMLEscapeString(headline(c, t, o))), Digest: c.Statement.Digest().String()}
 	e := o.explain(t, c.Before)
-	owner := Reveal(string(t.Account))
-	if e.Owner != "" {
-		owner = Reveal(e.Owner) + " (" + owner + ")"
+	s := sheet{Title: template.HTML(template.HTMLEscapeString(headline(c, t, e, o))), Digest: c.Statement.Digest().String(), Where: where(t, e)}
+	for _, f := range findings(c, t, e, o) {
+		s.Risks = append(s.Risks, shown(f))
 	}
-	s.Where = Reveal(t.Target) + ", account " + owner
-	for _, w := range t.Warnings {
-		s.Risks = append(s.Risks, Reveal(w))
-	}
-	seen := map[string]bool{}
-	badges := func(text string) {
-		for _, b := range Badges(text) {
-			if !seen[b] {
-				seen[b] = true
-				s.Risks = append(s.Risks, Reveal(b))
-			}
+	s.Weeks, s.Far = newWeeks(e, t)
+	for i, op := range t.Ops { // what goes comes first
+		if op.Action == "delete" {
+			s.gone(v, t, i, e, o)
+			s.Bytes = append(s.Bytes, exact(op, toldOf(e, i)))
 		}
 	}
-	order := make([]int, len(t.Ops))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { // what goes comes first
-		return boolInt(t.Ops[b].Action == "delete") - boolInt(t.Ops[a].Action == "delete")
-	})
-	s.Week = newWeek(e, t)
-	for _, i := range order {
-		op := t.Ops[i]
-		var told wetink.OpExplanation
-		if i < len(e.Ops) {
-			told = e.Ops[i]
+	for i, op := range t.Ops {
+		if op.Action != "delete" {
+			s.Ops = append(s.Ops, newOp(v, t, i, e, o))
+			s.Bytes = append(s.Bytes, exact(op, toldOf(e, i)))
 		}
-		d := o.Diff(op, c.Before[i])
-		for _, f := range d {
-			for _, raw := range []json.RawMessage{f.Before, f.After} {
-				if text, ok := text(raw); ok {
-					badges(text)
-				}
-			}
-		}
-		s.Ops = append(s.Ops, newOp(v, t, i, d, told, e.Zone, o))
-		s.Bytes = append(s.Bytes, exact(op, told))
-	}
-	if n := opaque(s.Ops); n > 0 {
-		s.Risks = append(s.Risks, template.HTML(template.HTMLEscapeString(count(n, "field")+" that nobody here can explain: shown as it stands, and marked")))
 	}
 	s.undo(t)
 	s.Says = says(c)
 	s.Client = Reveal(t.Client)
-	asked := Reveal(t.Client)
+	asked := s.Client
+	if t.Client == "" {
+		s.Client, asked = "The agent", "nobody who gave a name"
+	}
 	if t.Requester != "" {
 		asked += ", for " + Reveal(string(t.Requester))
 	}
@@ -155,7 +141,7 @@ func newSheet(v View, t wetink.Terms, o Options) sheet {
 		s.Facts = append(s.Facts, fact{"Starts", "not before " + at(v, t.NotBefore)})
 	}
 	for _, l := range []struct {
-		label string
+		label template.HTML
 		id    wetink.ChangeID
 	}{{"Undoes", t.Undoes}, {"Replaces", t.Replaces}} {
 		if l.id != "" {
@@ -164,19 +150,16 @@ func newSheet(v View, t wetink.Terms, o Options) sheet {
 	}
 	s.Facts = append(s.Facts, fact{"Number", Reveal(string(t.Change))})
 	s.proof(t, c)
-	if c.Why != "" {
-		s.Why = Reveal(c.Why)
-	}
 	return s
 }
 
-func opaque(ops []opSheet) (n int) {
-	for _, op := range ops {
-		for _, r := range op.Rows {
-			n += boolInt(r.Opaque)
-		}
+// where is the outside system and whose account it is.
+func where(t wetink.Terms, e wetink.Explanation) template.HTML {
+	owner := Reveal(string(t.Account))
+	if e.Owner != "" {
+		owner = Reveal(e.Owner) + " (" + owner + ")"
 	}
-	return n
+	return Reveal(t.Target) + ", account " + owner
 }
 
 func at(v View, t time.Time) template.HTML {
@@ -184,43 +167,94 @@ func at(v View, t time.Time) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, t.UTC().Format(time.RFC3339), template.HTMLEscapeString(t.Format("Mon 2 Jan 2006, 15:04 MST"))))
 }
 
-func newOp(v View, t wetink.Terms, i int, d []wetink.FieldChange, told wetink.OpExplanation, zone string, o Options) opSheet {
-	op, before := t.Ops[i], v.Change.Before[i]
-	s := opSheet{Gone: op.Action == "delete"}
-	label := told.Name
-	if label == "" {
-		label = name(op, before)
+// labelOf is how a field is called: by the target, else as it is.
+func labelOf(told wetink.OpExplanation, field string) template.HTML {
+	if m := told.Fields[field]; m.Label != "" {
+		return Reveal(m.Label)
 	}
+	return shown(fieldName(field))
+}
+
+func nameOfOp(told wetink.OpExplanation, op wetink.Op, before wetink.Snapshot) template.HTML {
+	switch n := cmp.Or(told.Name, name(op, before)); {
+	case n != "":
+		return Reveal(n)
+	case op.Object != "":
+		return "number " + Reveal(op.Object)
+	}
+	return ""
+}
+
+func outcomeOf(c wetink.Change, i int) template.HTML {
+	step, ok := c.StepOf(i)
+	if !ok {
+		return ""
+	}
+	s := template.HTML(template.HTMLEscapeString(outcomes[step.Outcome]))
+	if s == "" {
+		s = Reveal(string(step.Outcome))
+	}
+	s += " (" + Reveal(step.How) + ")"
+	if step.Why != "" {
+		s += ": " + Reveal(step.Why)
+	}
+	return s
+}
+
+func (s *sheet) gone(v View, t wetink.Terms, i int, e wetink.Explanation, o Options) {
+	op, before, told := t.Ops[i], v.Change.Before[i], toldOf(e, i)
+	noun := capital(nounOf(e, told, o))
 	switch {
-	case len(t.Ops) > 1:
-		s.Heading = template.HTML(template.HTMLEscapeString(fmt.Sprintf("%d. %s ", i+1, verbOf(told, op, d))))
-		if label != "" {
-			s.Heading += Reveal(label)
-		} else {
-			s.Heading += Reveal(op.Object)
+	case s.Gone == nil:
+		s.Gone = &goneSheet{Noun: noun}
+	case s.Gone.Noun != noun:
+		s.Gone.Noun = "What"
+	}
+	r := goneRow{Name: nameOfOp(told, op, before), Outcome: outcomeOf(v.Change, i)}
+	if told.Was != nil {
+		r.When = "the whole day"
+		if told.Was.Start != "" {
+			r.When = Reveal(told.Was.Start)
 		}
-	case label != "":
-		s.Heading = Reveal(label)
+		if day, ok := localTime(told.Was.Day); ok {
+			r.When = template.HTML(day) + ", " + r.When
+		} else {
+			r.When = Reveal(told.Was.Day) + ", " + r.When
+		}
+	}
+	for _, f := range o.Diff(op, before) {
+		label := labelOf(told, f.Field)
+		if _, known := told.Fields[f.Field]; o.Explain != nil && !known {
+			label += " (UNINSPECTABLE)"
+		}
+		r.Lost = append(r.Lost, fact{label, joined(meaning(f.Before, told.Fields[f.Field], e.Zone))})
+	}
+	s.Gone.Rows = append(s.Gone.Rows, r)
+}
+
+func newOp(v View, t wetink.Terms, i int, e wetink.Explanation, o Options) opSheet {
+	op, before, told := t.Ops[i], v.Change.Before[i], toldOf(e, i)
+	d := o.Diff(op, before)
+	s := opSheet{Heading: nameOfOp(told, op, before), Outcome: outcomeOf(v.Change, i)}
+	if len(t.Ops) > 1 {
+		s.Heading = template.HTML(template.HTMLEscapeString(fmt.Sprintf("%d. %s ", i+1, capital(verbOf(told, op, d))))) + s.Heading
 	}
 	for _, f := range d {
 		m, known := told.Fields[f.Field]
 		if o.Explain != nil && !known {
-			s.Rows = append(s.Rows, row{Label: Reveal(fieldName(f.Field)), Was: joined(value(f.Before)), Will: joined(value(f.After)), Opaque: true})
+			s.Rows = append(s.Rows, row{Label: labelOf(told, f.Field), Was: struck("del", value(f.Before)), Will: struck("ins", value(f.After)), Opaque: true})
 			continue
 		}
-		name := m.Label
-		if name == "" {
-			name = fieldName(f.Field)
+		note := template.HTML("")
+		if m.Note != "" {
+			note = Reveal(m.Note)
 		}
 		if lines, ok := prose(f, m.Kind); ok {
-			s.Texts = append(s.Texts, lineDiff{Reveal(name), noted(lines, told.Shape[1])})
+			s.Texts = append(s.Texts, lineDiff{labelOf(told, f.Field), note, noted(lines, told.Shape[1])})
 			continue
 		}
-		r := row{Label: Reveal(name), Note: Reveal(m.Note)}
-		if m.Note == "" {
-			r.Note = ""
-		}
-		was, will := meaning(f.Before, m, zone), meaning(f.After, m, zone)
+		r := row{Label: labelOf(told, f.Field), Note: note}
+		was, will := meaning(f.Before, m, e.Zone), meaning(f.After, m, e.Zone)
 		if len(was) == 1 && len(will) == 1 && m.Kind == wetink.Plain {
 			r.Was, r.Will = wordDiff(was[0], will[0])
 		} else {
@@ -229,28 +263,14 @@ func newOp(v View, t wetink.Terms, i int, d []wetink.FieldChange, told wetink.Op
 		s.Rows = append(s.Rows, r)
 	}
 	for _, b := range op.Blobs {
-		s.Rows = append(s.Rows, row{Label: "File", Will: template.HTML(fmt.Sprintf("%s, %d bytes, sha256 <code>%s</code>", Reveal(b.Type), b.Size, b.Digest))})
+		s.Rows = append(s.Rows, row{Label: "File", Was: "none", Will: template.HTML(fmt.Sprintf("<ins>%s, %d bytes, sha256 <code>%s</code></ins>", Reveal(b.Type), b.Size, b.Digest))})
 	}
 	if len(op.Payload) > 0 {
-		s.Unchanged = unchangedFields(before, d)
+		s.Unchanged = unchangedFields(before, d, told, e.Zone)
 	}
 	s.Shapes = shapes(told.Shape)
 	s.Post = newPost(told.Post)
-	if step, ok := v.Change.StepOf(i); ok {
-		s.Outcome = template.HTML(template.HTMLEscapeString(outcomes[step.Outcome])) + " (" + Reveal(step.How) + ")"
-		if step.Why != "" {
-			s.Outcome += ": " + Reveal(step.Why)
-		}
-	}
 	return s
-}
-
-func verbOf(told wetink.OpExplanation, op wetink.Op, d []wetink.FieldChange) string {
-	v := told.Verb
-	if v == "" {
-		v = verb(op, d)
-	}
-	return strings.ToUpper(v[:1]) + v[1:]
 }
 
 // joined are the lines of a value, one under the other.
@@ -297,7 +317,7 @@ func lines(raw json.RawMessage) ([]string, bool) {
 	return strings.Split(s, "\n"), true
 }
 
-// noted marks the lines that the target will ignore.
+// noted marks the lines that the target will ignore, and in a line that takes the place of another the words that differ.
 func noted(list []change, will *wetink.Profile) []diffLine {
 	out := make([]diffLine, 0, len(list))
 	for _, l := range list {
@@ -307,14 +327,40 @@ func noted(list []change, will *wetink.Profile) []diffLine {
 		}
 		out = append(out, d)
 	}
+	for i := 0; i < len(list); {
+		gone := run(list[i:], '-')
+		come := run(list[i+gone:], '+')
+		for k := range min(gone, come) {
+			if a, b, ok := wordMarks(Line(list[i+k].line), Line(list[i+gone+k].line), "b", "b"); ok {
+				out[i+k].Text, out[i+gone+k].Text = a, b
+			}
+		}
+		i += max(gone+come, 1)
+	}
 	return out
+}
+
+// run counts the changes of one sign that a list begins with.
+func run(list []change, sign byte) (n int) {
+	for n < len(list) && list[n].sign == sign {
+		n++
+	}
+	return n
 }
 
 // wordDiff marks the words that go and come in two lines that Line made.
 func wordDiff(a, b string) (was, will template.HTML) {
+	if was, will, ok := wordMarks(a, b, "del", "ins"); ok {
+		return was, will
+	}
+	return struck("del", []string{a}), struck("ins", []string{b})
+}
+
+// wordMarks does it with any two elements; ok is false where the lines have no word in common.
+func wordMarks(a, b, tagA, tagB string) (was, will template.HTML, ok bool) {
 	list := diffLines(splitWords(a), splitWords(b))
 	if !slices.ContainsFunc(list, func(c change) bool { return c.sign == ' ' && strings.TrimSpace(c.line) != "" && c.line != `"` }) {
-		return struck("del", []string{a}), struck("ins", []string{b})
+		return "", "", false
 	}
 	side := func(sign byte, tag string) template.HTML {
 		var out strings.Builder
@@ -335,7 +381,7 @@ func wordDiff(a, b string) (was, will template.HTML) {
 		out.WriteString("</bdi>")
 		return template.HTML(out.String())
 	}
-	return side('-', "del"), side('+', "ins")
+	return side('-', tagA), side('+', tagB), true
 }
 
 // splitWords keeps blanks as words of their own, so that nothing is lost.
@@ -356,18 +402,18 @@ func splitWords(s string) (out []string) {
 	return out
 }
 
-func unchangedFields(before wetink.Snapshot, diff []wetink.FieldChange) (out []fact) {
+func unchangedFields(before wetink.Snapshot, diff []wetink.FieldChange, told wetink.OpExplanation, zone string) (out []fact) {
 	var was map[string]json.RawMessage
 	if json.Unmarshal(before.Body, &was) != nil {
 		return nil
 	}
 	for f, raw := range was {
-		v := value(raw)
+		v := meaning(raw, told.Fields[f], zone)
 		if v != nil && !slices.ContainsFunc(diff, func(d wetink.FieldChange) bool { return d.Field == f }) {
-			out = append(out, fact{fieldName(f), joined(v)})
+			out = append(out, fact{labelOf(told, f), joined(v)})
 		}
 	}
-	slices.SortFunc(out, func(a, b fact) int { return strings.Compare(a.Label, b.Label) })
+	slices.SortFunc(out, func(a, b fact) int { return strings.Compare(string(a.Label), string(b.Label)) })
 	return out
 }
 
@@ -454,7 +500,8 @@ func Button(v View, o *Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := headline(v.Change, t, o.orDefault())
+	d := o.orDefault()
+	s := headline(v.Change, t, d.explain(t, v.Change.Before), d)
 	if t.Require.Level == wetink.Passkey {
 		s += " with passkey"
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"unicode"
 )
 
 // Reveal is Line for a page: what nobody could see is a chip with the code and the name of the character, and all else
@@ -59,6 +60,8 @@ func nameOf(r rune) string {
 		return " combining mark"
 	case r >= 0xe000 && r <= 0xf8ff:
 		return " private use"
+	case unicode.Is(textEmoji, r):
+		return " emoji without selector"
 	}
 	return ""
 }

@@ -16,8 +16,8 @@ import (
 // Shown as tokens are control and format characters (Cc, Cf), line and paragraph separators, every space but
 // U+0020, U+0020 at the end and in runs of more than eight, default-ignorable characters, variation selectors,
 // tags, fillers and blanks such as U+3164 and U+2800, private and unassigned code points, text that is not in
-// normal form C (UAX #15), marks without a base or stacked more than three high, and an emoji in text form that no font has. Where a language or an emoji needs
-// one of them, so that it would be missed, it stays: see lawful.
+// normal form C (UAX #15), marks without a base or stacked more than three high, and an emoji in a text form that no
+// font has. Where a language or an emoji needs one of them, so that it would be missed, it stays: see lawful.
 //
 // Look-alikes from another script (a Cyrillic а) are different bytes and the same picture. No token tells them apart: see
 // Badges.

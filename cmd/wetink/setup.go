@@ -13,14 +13,18 @@ import (
 	"github.com/wetink/wetink/approval/page"
 	"github.com/wetink/wetink/approval/passphrase"
 	"github.com/wetink/wetink/approval/terminal"
+	"github.com/wetink/wetink/render"
 )
 
-// SetupCmd sets up a passphrase for approvals at the terminal, and prints how to connect an agent. It writes no
-// file of another program.
+// SetupCmd sets up how a person approves, and connects agents. It writes files of other programs only with --write, and
+// then shows the difference first.
 type SetupCmd struct {
 	Output
-	Clients bool `help:"Only print how to connect an agent."`
-	Reset   bool `help:"Choose another passphrase. Approvals that were given with the old one and not used yet are void."`
+	Clients bool     `help:"Only print how to connect an agent."`
+	Write   []string `placeholder:"CLIENT" help:"Add the server to the configuration of claude-desktop, claude-code, cursor or vscode, after showing what would change."`
+	Undo    bool     `help:"With --write: take it out again."`
+	Yes     bool     `help:"With --write: do not ask."`
+	Reset   bool     `help:"Choose another passphrase. Approvals that were given with the old one and not used yet are void."`
 }
 
 // Run implements the command.
@@ -30,6 +34,12 @@ func (c *SetupCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
+	if len(c.Write) > 0 {
+		return c.write(ctx, s)
+	}
+	if c.Undo || c.Yes {
+		return usage{errors.New("--undo and --yes belong to --write")}
+	}
 	if !c.Clients {
 		if err := s.passphrase(ctx, c.Reset); err != nil {
 			return err
@@ -97,6 +107,64 @@ func (s *session) passphrase(ctx context.Context, again bool) error {
 	}
 	fmt.Fprintf(tty, "Set up. From the next preview on a change waits for you, unless the configuration says otherwise.\n"+
 		"It does not hold against an agent with a shell under this OS user; only a passkey does.\n\n")
+	return nil
+}
+
+// write changes the clients' files: all are worked out before the first is touched.
+func (c *SetupCmd) write(ctx context.Context, s *session) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("where is this program: %w", err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	all := clientFiles(self, s.cfg, os.Getenv, dir)
+	var edits []edit
+	for _, id := range c.Write {
+		f, err := findClient(all, id)
+		if err != nil {
+			return err
+		}
+		plan := f.connecting
+		if c.Undo {
+			plan = f.disconnecting
+		}
+		e, err := plan()
+		if err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+		if e.nothing() {
+			s.say("%s: nothing to change in %s\n", id, f.Path)
+			continue
+		}
+		edits = append(edits, e)
+		s.say("%s: %s\n%s\n", id, f.Path, render.LineDiff(string(e.Before), string(e.After)))
+	}
+	if len(edits) == 0 {
+		return nil
+	}
+	if !c.Yes {
+		tty, err := terminal.Open()
+		if err != nil {
+			return fmt.Errorf("change the files: %w (--yes does not ask)", err)
+		}
+		defer tty.Close()
+		answer, err := terminal.Ask(ctx, tty, "Write this? [y/N] ")
+		if err != nil {
+			return err
+		}
+		if answer != "y" && answer != "yes" {
+			return errNotApproved
+		}
+	}
+	for _, e := range edits {
+		if err := e.write(); err != nil {
+			return err
+		}
+		s.say("Wrote %s\n", e.client.Path)
+	}
 	return nil
 }
 
