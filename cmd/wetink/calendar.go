@@ -48,9 +48,7 @@ func (*CalendarCmd) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { _ = engine.Run(ctx) })
 	if cfg.PageListen != "" {
-		beside.Go(func() {
-			elected(ctx, cfg.Home, log, func(ctx context.Context) error { return serveHTTP(ctx, cfg.PageListen, pages) })
-		})
+		beside.Go(func() { cfg.servePage(ctx, pages, ledger, who, log) })
 	}
 	err = server.Run(ctx, &mcp.StdioTransport{})
 	stop()

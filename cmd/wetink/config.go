@@ -19,6 +19,7 @@ import (
 
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/ledger/sqlite"
+	"github.com/wetink/wetink/notify"
 	"github.com/wetink/wetink/target/intervals"
 )
 
@@ -38,6 +39,8 @@ type Config struct {
 
 	Page       *url.URL // origin of the approval page, as a person's browser sees it
 	PageListen string   // where the page listens; "": it is not served
+
+	Notify []notify.Channel
 
 	Intervals struct{ URL, AthleteID string }
 
@@ -78,6 +81,7 @@ type file struct {
 		URL    string `yaml:"url"`
 		Listen string `yaml:"listen"`
 	} `yaml:"page"`
+	Notify    []channelFile `yaml:"notify"`
 	Intervals struct {
 		URL       string `yaml:"url"`
 		AthleteID string `yaml:"athlete_id"`
@@ -150,6 +154,9 @@ func loadConfig(env func(string) string) (Config, error) {
 		cfg.People = *f.People
 	}
 	cfg.TerminalToken = f.TerminalToken
+	if cfg.Notify, err = channels(f.Notify, env, cfg.File); err != nil {
+		return Config{}, err
+	}
 	if k := strings.TrimSpace(env("INTERVALS_API_KEY")); k != "" {
 		key := intervals.NewKey(k)
 		cfg.Key = &key

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -127,6 +128,41 @@ func TestAPageHasAnOriginThatBrowsersKeepPasskeysFor(t *testing.T) {
 		})
 		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "WETINK_PAGE_URL") {
 			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+func TestAChannelThatCannotWorkIsSaidWhenTheConfigurationIsRead(t *testing.T) {
+	load := func(yaml string) (Config, error) {
+		home := filepath.Join(t.TempDir(), "home")
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, "config.yaml"), []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return loadConfig(func(k string) string {
+			return map[string]string{"WETINK_HOME": home, "HOOK": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}[k]
+		})
+	}
+	cfg, err := load("notify:\n  - {name: ops, type: webhook, url: 'https://hooks.example/x', secret_env: [HOOK]}\n  - {type: ntfy, url: 'https://ntfy.example/topic'}\n")
+	if err != nil || len(cfg.Notify) != 2 || cfg.Notify[0].Name() != "ops" || cfg.Notify[1].Name() != "ntfy" {
+		t.Errorf("%v %v", cfg.Notify, err)
+	}
+	if s := fmt.Sprintf("%+v %#v", cfg, cfg); strings.Contains(s, "MfKQ9r8") {
+		t.Error("the secret is printed")
+	}
+	for yaml, want := range map[string]string{
+		"notify: [{type: pigeon}]":                                                                     wantChannel,
+		"notify: [{type: webhook, url: 'https://hooks.example/x'}]":                                    "no secret",
+		"notify: [{type: webhook, url: 'https://h.example', secret_env: [NONE]}]":                      "NONE is not set",
+		"notify: [{type: ntfy, url: 'http://ntfy.example/x'}]":                                         "https",
+		"notify: [{type: email, host: mail.example, from: nobody, to: a@b.example}]":                   "sender",
+		"notify: [{type: desktop, colour: red}]":                                                       "colour",
+		"notify: [{type: ntfy, url: 'https://a.example/x'}, {type: ntfy, url: 'https://a.example/y'}]": "another one named",
+	} {
+		if _, err := load(yaml); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", yaml, err, want)
 		}
 	}
 }

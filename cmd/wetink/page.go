@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/approval/page"
@@ -39,8 +40,21 @@ func (*PageCmd) Run(ctx context.Context) error {
 		s.say("Nobody can sign in yet: run wetink setup.\n")
 	}
 	go func() { _ = s.engine.Run(ctx) }()
-	elected(ctx, s.cfg.Home, log, func(ctx context.Context) error { return serveHTTP(ctx, s.cfg.PageListen, p) })
+	s.cfg.servePage(ctx, p, s.ledger, s.people, log)
 	return nil
+}
+
+// servePage serves the page, and tells of what waits, in whichever process is elected to. It returns when ctx ends.
+func (c Config) servePage(ctx context.Context, p *page.Server, l wetink.Ledger, who *people, log *slog.Logger) {
+	elected(ctx, c.Home, log, func(ctx context.Context) error {
+		ctx, stop := context.WithCancel(ctx)
+		var telling sync.WaitGroup
+		telling.Go(func() { c.tell(ctx, p.Inbox(), l, who, log) })
+		err := serveHTTP(ctx, c.PageListen, p)
+		stop()
+		telling.Wait()
+		return err
+	})
 }
 
 // newPage is the page of this home, whoever serves it: each process can make its links.
