@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +19,7 @@ import (
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/ledger/sqlite"
 	"github.com/wetink/wetink/notify"
+	"github.com/wetink/wetink/policy/rules"
 	"github.com/wetink/wetink/target/intervals"
 )
 
@@ -283,32 +283,8 @@ func (c Config) Options(who *people) *wetink.Options {
 		Lease:                c.Lease,
 		Owner:                "pid " + strconv.Itoa(os.Getpid()),
 	}
-	if level, ok := approvals[c.Approval]; ok {
-		o.Policy = wetink.Floor{Level: level, People: c.People}
-	} else {
-		o.Policy = safest{who, c.People}
-	}
+	o.Policy = rules.NewFile(c.rulesFile(), c.floor(who))
 	return o
-}
-
-// safest asks for the page once anybody can sign in there, and until then for somebody at a terminal, so that `wetink
-// setup` counts from the next preview on, also for servers that run already.
-type safest struct {
-	who    *people
-	people int
-}
-
-// Decide implements wetink.Policy.
-func (s safest) Decide(ctx context.Context, t wetink.Terms, before []wetink.Snapshot) (wetink.Decision, error) {
-	enrolled, err := s.who.enrolled(ctx)
-	if err != nil {
-		return wetink.Decision{}, err
-	}
-	level := wetink.Host
-	if enrolled {
-		level = wetink.Session
-	}
-	return wetink.Floor{Level: level, People: s.people}.Decide(ctx, t, before)
 }
 
 // IntervalsClient is the client of the calendar that the environment names. The key stands in no file of ours.

@@ -11,6 +11,7 @@ import (
 	"github.com/wetink/wetink/approval/passphrase"
 	"github.com/wetink/wetink/approval/terminal"
 	"github.com/wetink/wetink/internal/sqlite"
+	"github.com/wetink/wetink/policy/rules"
 	"github.com/wetink/wetink/render"
 )
 
@@ -45,6 +46,7 @@ var remedies = []struct {
 	{errShortID, codeUsage, "give at least 8 characters; wetink pending and wetink history print ids"},
 	{errNotApproved, codeDeclined, ""},
 	{terminal.ErrNotTerminal, codeUsage, "run it yourself in a terminal window: an approval cannot be piped, and there is no option around it"},
+	{rules.ErrRules, codeUsage, "mend the file and run wetink check; until then nothing is decided"},
 	{errPassphrase, codeOther, "nothing was approved; try again"},
 	{passphrase.ErrTries, codeOther, "nothing was approved"},
 	{passphrase.ErrNoSetup, codeUsage, "run wetink setup"},

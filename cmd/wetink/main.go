@@ -42,6 +42,7 @@ type commands struct {
 	Resolve   ResolveCmd   `cmd:"" group:"look" help:"Record what you found out about a change that is in doubt."`
 
 	Mode  ModeCmd  `cmd:"" group:"set up" help:"Show or set the write mode of every server on this ledger."`
+	Check CheckCmd `cmd:"" group:"set up" help:"Validate the rules of the policy."`
 	Setup SetupCmd `cmd:"" group:"set up" help:"Set up a passphrase, and print how to connect an agent."`
 
 	Version kong.VersionFlag `help:"Print the version."`
