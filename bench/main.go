@@ -139,12 +139,14 @@ func run(ctx context.Context, dir string, rows, rounds int) ([]figure, error) {
 		}
 		out = append(out, f)
 	}
-	return append(out,
+	out = append(out,
 		figure{fmt.Sprintf("status read, p50, %d rows", rows), m("status large"), "µs",
 			fmt.Sprintf("%.3g µs at 1000 rows", m("status small")), m("status ratio"), "≤ 3×", m("status ratio") <= 3},
 		figure{fmt.Sprintf("start to first tools/list, %d rows", rows), m("start large"), "ms",
 			fmt.Sprintf("%.3g ms at 1000 rows", m("start small")), m("start large") / m("start small"), "≤ 60 ms", m("start large") <= 60},
-	), nil
+	)
+	person, err := pageFigures(ctx, dir, rounds)
+	return append(out, person...), err
 }
 
 func median[T cmp.Ordered](list []T) T {
