@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/wetink/wetink"
@@ -118,5 +117,3 @@ func capped(n, most int) string {
 	}
 	return fmt.Sprint(n)
 }
-
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

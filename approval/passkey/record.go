@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
@@ -73,11 +74,11 @@ func spki(cose []byte) (der []byte, alg int, err error) {
 	var key any
 	switch k := parsed.(type) {
 	case webauthncose.EC2PublicKeyData:
-		pub := &ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(k.XCoord), Y: new(big.Int).SetBytes(k.YCoord)}
-		if k.Algorithm != es256 || k.Curve != int64(webauthncose.P256) {
+		if k.Algorithm != es256 || k.Curve != int64(webauthncose.P256) || len(k.XCoord) != 32 || len(k.YCoord) != 32 {
 			return nil, 0, errors.New("only ES256 on P-256 is taken of elliptic curves")
 		}
-		if _, err := pub.ECDH(); err != nil { // not a point of the curve
+		pub, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, k.XCoord, k.YCoord)) // SEC 1, 2.3.3
+		if err != nil {                                                                                             // not a point of the curve
 			return nil, 0, fmt.Errorf("the public key: %w", err)
 		}
 		key, alg = pub, es256
