@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -75,6 +76,7 @@ func findings(c wetink.Change, t wetink.Terms, e wetink.Explanation, o Options) 
 				opaque++
 			}
 			if op.Action != "delete" { // what hides in what goes is gone
+				look(f.Field)
 				texts(f.After, look)
 			}
 		}
@@ -125,9 +127,9 @@ func texts(raw json.RawMessage, f func(string)) {
 				walk(x)
 			}
 		case map[string]any:
-			for k, x := range v {
+			for _, k := range slices.Sorted(maps.Keys(v)) {
 				f(k)
-				walk(x)
+				walk(v[k])
 			}
 		}
 	}

@@ -37,10 +37,29 @@ func headline(c wetink.Change, t wetink.Terms, e wetink.Explanation, o Options) 
 		}
 		groups[at].n++
 	}
-	slices.SortStableFunc(groups, func(a, b group) int { return boolInt(b.gone) - boolInt(a.gone) })
-	parts := make([]string, len(groups))
-	for i, g := range groups {
-		parts[i] = g.verb + " " + count(g.n, g.noun)
+	var order []string
+	for _, g := range groups {
+		order = append(order, g.verb)
+	}
+	slices.SortStableFunc(groups, func(a, b group) int {
+		return cmp.Or(boolInt(b.gone)-boolInt(a.gone), slices.Index(order, a.verb)-slices.Index(order, b.verb))
+	})
+	var parts []string
+	for len(groups) > 0 { // what has the verb of the one before does not say it again
+		verb := groups[0].verb
+		n := 1
+		for n < len(groups) && groups[n].verb == verb {
+			n++
+		}
+		objects := make([]string, n)
+		for i, g := range groups[:n] {
+			objects[i] = count(g.n, g.noun)
+		}
+		last := objects[n-1]
+		if n > 1 {
+			last = strings.Join(objects[:n-1], ", ") + " and " + last
+		}
+		parts, groups = append(parts, verb+" "+last), groups[n:]
 	}
 	s := strings.Join(parts, ", ")
 	if t.Undoes != "" {
@@ -69,7 +88,7 @@ func verbOf(told wetink.OpExplanation, op wetink.Op, d []wetink.FieldChange) str
 }
 
 func capital(s string) string {
-	if s == "" {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]

@@ -14,7 +14,7 @@ import (
 	"github.com/wetink/wetink"
 )
 
-//go:embed sheet.html
+//go:embed sheet.html stale.html
 var templates embed.FS
 
 var sheetTemplate = template.Must(template.New("sheet.html").ParseFS(templates, "sheet.html"))
@@ -278,7 +278,7 @@ func joined(lines []string) template.HTML {
 	var b strings.Builder
 	for i, l := range lines {
 		if i > 0 {
-			b.WriteString("<br>")
+			b.WriteString("<br>\n")
 		}
 		b.WriteString(string(shown(l)))
 	}
@@ -448,7 +448,11 @@ func says(c wetink.Change) template.HTML {
 	if json.Unmarshal(c.Request.Args, &args) != nil || args.Reason == "" {
 		return ""
 	}
-	return Reveal(args.Reason)
+	lines := strings.Split(args.Reason, "\n")
+	for i := range lines {
+		lines[i] = Line(lines[i])
+	}
+	return joined(lines)
 }
 
 // needsWords say what a level asks of a person.

@@ -53,6 +53,28 @@ func one(t *testing.T, before string, payload any) wetink.Change {
 	return change(t, wetink.Pending, []wetink.Snapshot{event("1", before)}, wetink.Terms{Ops: []wetink.Op{{Action: "update", Object: "1", Payload: raw(payload)}}})
 }
 
+// post is one that people will read.
+var post = wetink.Post{Author: "North Beck Maps", Handle: "@northbeck.example", Text: "Live now, works off\u200bline: northbeck.example/routes\nThanks @ana.example!",
+	Spans: []wetink.Span{{From: 28, To: 52, URL: "https://north\u0431eck.example/routes", Kind: "link"}, {From: 60, To: 72, URL: "did:plc:abc", Kind: "mention"},
+		{From: 64, To: 500, URL: "https://evil.example/", Kind: "link"}},
+	Lang: []string{"en"}, Card: &wetink.Card{URL: "https://northbeck.example/routes"}, Images: []wetink.Image{{Digest: other, Alt: "A map", Type: "image/png", Size: 1234}, {Digest: other, Type: "image/png", Size: 1}},
+	Audience: "everyone", Warning: "maps", Replies: "@bo.example", Count: 68, Limit: 300, Unit: "characters", Bytes: 71}
+
+func posted(wetink.Terms, []wetink.Snapshot) wetink.Explanation {
+	return wetink.Explanation{Noun: "post", Ops: []wetink.OpExplanation{{Verb: "publish", Fields: map[string]wetink.Meaning{"text": {Label: "Text", Kind: wetink.Prose}}, Post: &post}}}
+}
+
+// stale is a move of an event that somebody renamed meanwhile.
+func stale(t *testing.T, o *render.Options) string {
+	t.Helper()
+	now2 := strings.Replace(strings.Replace(tempo, "Tempo 3 x 10", "Tempo 2 x 15", 1), "- 3x 10m 90%", "- 2x 15m 90%", 1)
+	var b strings.Builder
+	if err := render.Stale(&b, render.View{Change: move(t, wetink.Failed), Now: now}, []wetink.Snapshot{event("53412", now2)}, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func TestTheSheetIsWhatItWas(t *testing.T) {
 	told := &render.Options{Noun: "session", Explain: explained}
 	for name, draw := range map[string]func() string{
@@ -72,6 +94,18 @@ func TestTheSheetIsWhatItWas(t *testing.T) {
 			return drawn(t, render.View{Now: now, Change: one(t, `{"name":"invoice"}`, map[string]any{
 				"name": "in\u202evoice\u200b ", "url": "https://\u0440\u0430\u0443\u0440\u0430\u04cf.com/<img src=x onerror=alert(1)>", "note": "a\n</script><b>b"})}, nil)
 		},
+		"post": func() string {
+			c := change(t, wetink.Pending, []wetink.Snapshot{{Absent: true}}, wetink.Terms{Warnings: []string{"Public at once, for everyone."},
+				Ops: []wetink.Op{{Action: "create", Payload: raw(map[string]any{"text": post.Text})}}})
+			c.Request.Args = raw(map[string]string{"reason": "A short launch post.\nwetink checked it.\u202e"})
+			return drawn(t, render.View{Now: now, Change: c}, &render.Options{Explain: posted})
+		},
+		"create": func() string {
+			return drawn(t, render.View{Now: now, Change: change(t, wetink.Pending, []wetink.Snapshot{{Absent: true}}, wetink.Terms{Require: wetink.Require{Level: wetink.Session, People: 1},
+				Ops: []wetink.Op{{Action: "create", Payload: raw(map[string]any{"name": "Tempo 2 x 10 min", "start_date_local": "2026-07-17T08:00:00", "type": "Ride",
+					"description": "- 10m ramp 50-75%\n\n2x\n- 10m 88%\n- easy spin home"})}}})}, told)
+		},
+		"stale": func() string { return stale(t, &render.Options{Explain: explained}) },
 		"uninspectable": func() string {
 			return drawn(t, render.View{Now: now, Change: one(t, `{"name":"x"}`, map[string]any{"name": "y", "x_secret": map[string]any{"deep": true}})}, told)
 		},
@@ -91,12 +125,15 @@ func TestTheSheetIsWhatItWas(t *testing.T) {
 }
 
 var (
+	inline = regexp.MustCompile(`</?(?:bdi|del|ins|b|mark|code|span|time)(?: [^>]*)?>`)
 	tag    = regexp.MustCompile(`<[^>]*>`)
 	inTags = regexp.MustCompile(`<[^>]* (style|on[a-z]+|id)=`)
 )
 
-// seen is what a person reads of it.
-func seen(page string) string { return html.UnescapeString(tag.ReplaceAllString(page, "\x00")) }
+// seen is the text that a person reads of it without any picture or colour: cells and lines apart, words together.
+func seen(page string) string {
+	return html.UnescapeString(tag.ReplaceAllString(inline.ReplaceAllString(page, ""), "\x00"))
+}
 
 func TestNothingThatCameFromOutsideIsMarkupOrHidden(t *testing.T) {
 	for name, s := range deceptions {
@@ -172,7 +209,8 @@ func TestARowThatWasEditedIsNotDrawn(t *testing.T) {
 // Two payloads that differ are two pages that read differently.
 func TestDifferentValuesNeverReadAlikeOnThePage(t *testing.T) {
 	values := []any{nil, "", " ", "null", "none", "0", 0, "1", 1, 1.5, "true", true, false, "yes", "no", "2026-07-16", "Thu 16 Jul 2026", "2026-07-16T08:00:00",
-		3600, "1 h", 3600.5, []any{}, []any{1}, "[1]", map[string]any{}, map[string]any{"a": 1}, "a\nb", "a", "\u00e9", "e\u0301", "\u202ea", "[U+202E]a"}
+		3600, "1 h", 3600.5, []any{}, []any{1}, "[1]", map[string]any{}, map[string]any{"a": 1}, "a\nb", "a", "\u00e9", "e\u0301", "\u202ea", "[U+202E]a", "U+202E right-to-left overridea", "[U+202E right-to-left override]a",
+		"a b", "a\n b", "a\nb ignored there", "a\n\nb"}
 	for _, o := range []*render.Options{nil, {Explain: explained}} {
 		for _, field := range []string{"name", "moving_time", "distance", "indoor", "start_date_local", "description", "icu_training_load"} {
 			was := map[string]any{}
@@ -187,5 +225,176 @@ func TestDifferentValuesNeverReadAlikeOnThePage(t *testing.T) {
 				was[page] = v
 			}
 		}
+	}
+}
+
+func TestAPostIsShownAsItWillAppear(t *testing.T) {
+	c := change(t, wetink.Pending, []wetink.Snapshot{{Absent: true}}, wetink.Terms{Ops: []wetink.Op{{Action: "create", Payload: raw(map[string]any{"text": post.Text})}}})
+	o := &render.Options{Explain: posted}
+	var text strings.Builder
+	if err := render.Text(&text, render.View{Change: c, Now: now}, o); err != nil {
+		t.Fatal(err)
+	}
+	onlyText(t, "a post", text.String())
+	for name, shown := range map[string]string{"page": seen(drawn(t, render.View{Change: c, Now: now}, o)), "text": text.String()} {
+		for _, want := range []string{"Publish 1 post", "North Beck Maps", "@northbeck.example", "works off[U+200B", "link card unknown", "A map", "no text for those who do not see it",
+			"everyone", "@bo.example", "68 of 300 characters, 71 bytes", "evil.example", "did:plc:abc", "maps", "1 hidden or unusual character", "mixes Latin and Cyrillic letters"} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("the %s lacks %q:\n%s", name, want, shown)
+			}
+		}
+	}
+}
+
+func TestAStaleChangeShowsThreeStates(t *testing.T) {
+	page := seen(stale(t, &render.Options{Explain: explained}))
+	for _, want := range []string{"Not done: 1 session changed meanwhile", "Nothing was sent.", "Thu 16 Jul 2026 08:00 Europe/Madrid", "Fri 17 Jul 2026 08:00 Europe/Madrid",
+		"Tempo 3 x 10 min", "Tempo 2 x 15 min", "- 3x 10m 90%", "- 2x 15m 90%", "no change"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it lacks %q:\n%s", want, page)
+		}
+	}
+	if n := strings.Count(page, "changed meanwhile"); n != 3 { // the heading and two fields
+		t.Errorf("%d times changed", n)
+	}
+	for want, now := range map[string][]wetink.Snapshot{"It is gone.": {{Absent: true}}, "could not be read": nil, "Nothing changed meanwhile": {event("53412", tempo)}} {
+		var b strings.Builder
+		c := move(t, wetink.Applied)
+		if err := render.Stale(&b, render.View{Change: c}, now, nil); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%s: %v\n%s", want, err, b.String())
+		}
+		if strings.Contains(b.String(), "Nothing was sent") {
+			t.Error("of an applied change it says that nothing was sent")
+		}
+	}
+}
+
+func TestARowOfAListSaysWhatAndTheFirstRisk(t *testing.T) {
+	s, err := render.Summarize(render.View{Change: move(t, wetink.Pending)}, &render.Options{Explain: explained})
+	if err != nil || s != (render.Summary{Title: "Move 1 session", Risk: "It was already sent to Garmin: the watch keeps a copy.", Where: "intervals, Ana Ruiz, asked by Claude Desktop"}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestTheTargetNamesWhatItDoes(t *testing.T) {
+	there := event("1", `{"name":"A"}`)
+	more := func(wetink.Terms, []wetink.Snapshot) wetink.Explanation {
+		return wetink.Explanation{Ops: []wetink.OpExplanation{{Verb: "create", Noun: "note"}, {Verb: "delete", Noun: "session"}, {Verb: "delete", Noun: "race"}, {Verb: "delete", Noun: "note"}, {Verb: "create", Noun: "race"}, {Verb: "create", Noun: "race"}}}
+	}
+	told := func(wetink.Terms, []wetink.Snapshot) wetink.Explanation {
+		op := func(verb, noun string) wetink.OpExplanation { return wetink.OpExplanation{Verb: verb, Noun: noun} }
+		return wetink.Explanation{Noun: "event", Ops: []wetink.OpExplanation{op("create", "session"), op("delete", "race"), op("delete", "race"), op("move and shorten", ""), op("create", "session"), op("delete", "race")}}
+	}
+	create, remove := wetink.Op{Action: "create", Payload: raw(map[string]string{"name": "B"})}, wetink.Op{Action: "delete", Object: "1"}
+	absent := wetink.Snapshot{Absent: true}
+	c := change(t, wetink.Pending, []wetink.Snapshot{absent, there, there, there, absent, there}, wetink.Terms{Require: wetink.Require{Level: wetink.Passkey, People: 1}, Ops: []wetink.Op{create, remove, remove,
+		{Action: "update", Object: "1", Payload: raw(map[string]string{"name": "C"})}, create, remove}})
+	got, err := render.Button(render.View{Change: c}, &render.Options{Explain: told})
+	if want := "Delete 3 races, create 2 sessions, move and shorten 1 event with passkey"; err != nil || got != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	c = change(t, wetink.Pending, []wetink.Snapshot{absent, there, there, there, absent, absent}, wetink.Terms{Ops: []wetink.Op{create, remove, remove, remove, create, create}})
+	got, err = render.Headline(c, &render.Options{Explain: more})
+	if want := "Delete 1 session, 1 race and 1 note, create 1 note and 2 races"; err != nil || got != want {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestAValueThatNobodyReadsIsTooLong(t *testing.T) {
+	fits, long := strings.Repeat("\u00e9", render.Limit/2), strings.Repeat("\u00e9", render.Limit/2)+"x"
+	for name, w := range map[string]struct {
+		before  string
+		payload any
+		want    string
+	}{
+		"at the limit":           {`{"a":"x"}`, map[string]any{"a": fits, "b": fits}, ""},
+		"over it":                {`{"a":"x"}`, map[string]any{"a": fits, "b": long}, "ops[0].b"},
+		"over it in a list":      {`{}`, map[string]any{"b": []string{fits, fits}}, "ops[0].b"},
+		"what is overwritten":    {`{"b":"` + long + `"}`, map[string]any{"b": "short"}, "ops[0].b"},
+		"what stays as it is":    {`{"c":"` + long + `"}`, map[string]any{"b": "short"}, ""},
+		"what goes":              {`{"c":"` + long + `"}`, nil, "ops[0].c"},
+		"a payload without name": {`{}`, []string{long}, "ops[0]"},
+	} {
+		op := wetink.Op{Action: "update"}
+		if w.payload != nil {
+			op.Payload = raw(w.payload)
+		}
+		field, ok := render.TooLong(wetink.Terms{Ops: []wetink.Op{op}}, []wetink.Snapshot{event("1", w.before)})
+		if field != w.want || ok != (w.want != "") {
+			t.Errorf("%s: %q, %v; want %q", name, field, ok, w.want)
+		}
+	}
+}
+
+func TestDaysTooFarApartAreToldByTheirDates(t *testing.T) {
+	var before []wetink.Snapshot
+	terms := wetink.Terms{}
+	for range 8 {
+		before, terms.Ops = append(before, wetink.Snapshot{Absent: true}), append(terms.Ops, wetink.Op{Action: "create", Payload: raw(map[string]any{"name": "n"})})
+	}
+	weeks := func(n int) string {
+		return drawn(t, render.View{Now: now, Change: change(t, wetink.Pending, before, terms)}, &render.Options{Explain: func(wetink.Terms, []wetink.Snapshot) wetink.Explanation {
+			e := wetink.Explanation{Hidden: 4}
+			for i := range 8 {
+				e.Ops = append(e.Ops, wetink.OpExplanation{Fields: map[string]wetink.Meaning{"name": {}}, Will: &wetink.Entry{Day: now.AddDate(0, 0, 7*(i%n)).Format("2006-01-02"), Short: "Ride", Name: "Ride"}})
+			}
+			return e
+		}})
+	}
+	if page := weeks(6); strings.Count(page, `class="week"`) != 6 || strings.Count(page, "4 more stand there") != 1 || strings.Count(page, `class="ev will"`) != 8 {
+		t.Error("six weeks are not drawn")
+	}
+	if page := weeks(7); strings.Contains(page, `class="week"`) || !strings.Contains(page, "more than six weeks") {
+		t.Error("seven weeks are drawn")
+	}
+}
+
+// A gateway's target tells what a server elsewhere told it.
+func TestWhatATargetTellsIsNoMarkupEither(t *testing.T) {
+	bad := "<img src=x>\u202e\x1b[8m\n! All is well"
+	profile := &wetink.Profile{Segments: []wetink.Segment{{Seconds: 60, From: -1, To: 1e9}}, Load: 1, Scale: bad, Says: bad, Ignored: []string{bad}}
+	entry := &wetink.Entry{Day: "2026-07-16", Start: bad, Short: bad, Name: bad}
+	told := func(tt wetink.Terms, _ []wetink.Snapshot) wetink.Explanation {
+		e := wetink.Explanation{Noun: bad, Zone: bad, Owner: bad, Around: []wetink.Entry{*entry, {Day: bad}}}
+		for range tt.Ops {
+			e.Ops = append(e.Ops, wetink.OpExplanation{Noun: bad, Verb: "\u00e4" + bad, Name: bad, Was: entry, Will: entry, Shape: [2]*wetink.Profile{profile, profile}, Call: bad,
+				Fields: map[string]wetink.Meaning{"name": {Label: bad, Note: bad, Unit: bad, Kind: wetink.Number}, "day": {Label: bad, Kind: wetink.Moment}, "text": {Label: bad, Note: bad, Kind: wetink.Prose}},
+				Post:   &wetink.Post{Author: bad, Handle: bad, Text: bad, Spans: []wetink.Span{{From: 0, To: 4, URL: bad, Kind: bad}}, Lang: []string{bad}, Card: &wetink.Card{URL: bad, Title: bad, Description: bad}, Images: []wetink.Image{{Alt: bad, Type: bad}}, Audience: bad, Warning: bad, Replies: bad, Quote: bad, Unit: bad}})
+		}
+		return e
+	}
+	o := &render.Options{Explain: told}
+	there := event("1", `{"name":1,"day":"2026-07-16T08:00:00","text":"x","n":2}`)
+	update := wetink.Op{Action: "update", Object: "1", Payload: raw(map[string]any{"name": 2, "day": "2026-07-17T08:00:00", "text": bad})}
+	c := change(t, wetink.Pending, []wetink.Snapshot{there, there}, wetink.Terms{Ops: []wetink.Op{update, {Action: "delete", Object: "1"}}})
+	v := render.View{Change: c, Now: now}
+	var three, text strings.Builder
+	if err := render.Stale(&three, v, []wetink.Snapshot{event("1", `{"name":3,"text":"y"}`), {Absent: true}}, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := render.Text(&text, v, o); err != nil {
+		t.Fatal(err)
+	}
+	onlyText(t, "text", text.String())
+	button, err := render.Button(v, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onlyText(t, "the button", button)
+	row, err := render.Summarize(v, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onlyText(t, "a row", row.Title+row.Risk+row.Where)
+	for name, page := range map[string]string{"the page": drawn(t, v, o), "the three states": three.String()} {
+		if strings.Contains(page, "<img") || strings.ContainsAny(page, "\u202e\x1b\ufffd") {
+			t.Errorf("%s:\n%s", name, page)
+		}
+		if !strings.Contains(page, "&lt;img") {
+			t.Errorf("%s does not show it at all", name)
+		}
+	}
+	if strings.Contains(text.String(), "\n! All") || strings.Contains(text.String(), "\n  ! All") {
+		t.Errorf("a line of ours was forged:\n%s", text.String())
 	}
 }

@@ -42,7 +42,7 @@ func meaning(raw json.RawMessage, m wetink.Meaning, zone string) []string {
 		}
 	case wetink.Number:
 		if m.Unit != "" && len(plain) == 1 && plain[0][0] != '"' {
-			return []string{plain[0] + " " + m.Unit}
+			return []string{plain[0] + " " + Line(m.Unit)}
 		}
 	case wetink.Flag:
 		switch string(raw) {

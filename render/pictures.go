@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -28,58 +29,72 @@ type weekEntry struct {
 	Old, New    bool
 }
 
-// maxDays that a strip shows: two weeks. What is further apart is told by its dates alone.
-const maxDays = 14
+// maxWeeks that are drawn. What is further apart is told by its dates alone.
+const maxWeeks = 6
 
-// newWeek draws the weeks that the Ops touch; nil if they stand in no calendar, or too far apart.
-func newWeek(e wetink.Explanation, t wetink.Terms) *week {
-	var first, last time.Time
+// newWeeks draws each week that an Op touches, Monday to Sunday (ISO 8601); none if they stand in no calendar. far says
+// that there are too many.
+func newWeeks(e wetink.Explanation, t wetink.Terms) (list []*week, far bool) {
+	var mondays []string
 	for _, op := range e.Ops {
 		for _, at := range []*wetink.Entry{op.Was, op.Will} {
 			if at == nil {
 				continue
 			}
-			d, err := time.Parse(time.DateOnly, at.Day)
-			if err != nil {
-				continue
-			}
-			if first.IsZero() || d.Before(first) {
-				first = d
-			}
-			if d.After(last) {
-				last = d
+			if m := monday(at.Day); m != "" && !slices.Contains(mondays, m) {
+				mondays = append(mondays, m)
 			}
 		}
 	}
-	if first.IsZero() {
-		return nil
+	if len(mondays) > maxWeeks {
+		return nil, true
 	}
-	first = first.AddDate(0, 0, -(int(first.Weekday())+6)%7) // Monday (ISO 8601)
-	last = last.AddDate(0, 0, 6-(int(last.Weekday())+6)%7)
-	n := int(last.Sub(first).Hours()/24) + 1
-	if n > maxDays {
-		return nil
+	slices.Sort(mondays)
+	for i, m := range mondays {
+		w := newWeek(m, e, t)
+		if e.Hidden > 0 && i == len(mondays)-1 {
+			w.Caption += fmt.Sprintf(". %d more stand there and are not drawn.", e.Hidden)
+		}
+		list = append(list, w)
 	}
-	w := &week{Caption: first.Format("2 January") + " to " + last.Format("2 January 2006"), Days: make([]weekDay, n)}
+	return list, false
+}
+
+// monday of the day's week; "" of what is no day.
+func monday(day string) string {
+	d, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return ""
+	}
+	return d.AddDate(0, 0, -(int(d.Weekday())+6)%7).Format(time.DateOnly)
+}
+
+func newWeek(from string, e wetink.Explanation, t wetink.Terms) *week {
+	first, _ := time.Parse(time.DateOnly, from) // monday wrote it
+	w := &week{Caption: first.Format("2 January") + " to " + first.AddDate(0, 0, 6).Format("2 January 2006"), Days: make([]weekDay, 7)}
 	if e.Zone != "" {
 		w.Caption += ", times in " + Line(e.Zone)
 	}
-	day := func(name string) *weekDay {
-		d, err := time.Parse(time.DateOnly, name)
-		if i := int(d.Sub(first).Hours() / 24); err == nil && i >= 0 && i < n {
-			return &w.Days[i]
-		}
-		return nil
-	}
 	for i := range w.Days {
 		w.Days[i].Name = first.AddDate(0, 0, i).Format("Mon 2")
+	}
+	day := func(name string) *weekDay {
+		if monday(name) != from {
+			return nil
+		}
+		d, _ := time.Parse(time.DateOnly, name)
+		return &w.Days[int(d.Sub(first).Hours()/24)]
 	}
 	entry := func(a wetink.Entry) weekEntry {
 		more := a.Start
 		if a.Name != a.Short {
 			more = strings.TrimSpace(a.Start + " " + a.Name)
 		}
-		return weekEntry{Short: Reveal(a.Short), More: Reveal(more)}
+		x := weekEntry{Short: Reveal(a.Short)}
+		if more != "" {
+			x.More = Reveal(more)
+		}
+		return x
 	}
 	for _, a := range e.Around {
 		if d := day(a.Day); d != nil {
@@ -140,7 +155,14 @@ func shapes(pair [2]*wetink.Profile) (out []shape) {
 				caption += " (our estimate)"
 			}
 		}
-		out = append(out, shape{Reveal(caption), class, width, path(p), Line(word + ": " + p.Says), Reveal(p.Scale)})
+		x := shape{Caption: Reveal(caption), Class: class, Width: width, Path: path(p), Says: Line(word + ": " + p.Says)}
+		if p.Scale != "" {
+			x.Scale = Reveal(p.Scale)
+		}
+		if len(out) > 0 && out[0].Scale == x.Scale { // said once, under both
+			out[0].Scale = ""
+		}
+		out = append(out, x)
 	}
 	return out
 }
@@ -188,13 +210,14 @@ func newPost(p *wetink.Post) *postSheet {
 	write := func(text string) {
 		for i, l := range strings.Split(text, "\n") {
 			if i > 0 {
-				b.WriteString("<br>")
+				b.WriteByte('\n') // which .txt keeps
 			}
 			b.WriteString(reveal(l))
 		}
 	}
 	for _, sp := range spans {
-		if sp.From < from || sp.To > len(p.Text) || sp.To <= sp.From {
+		if sp.From < from || sp.To > len(p.Text) || sp.To <= sp.From { // whatever it is on, it goes somewhere
+			s.Facts = append(s.Facts, fact{Reveal(capital(sp.Kind)), "out of place in the text, goes to " + Reveal(sp.URL)})
 			continue
 		}
 		write(p.Text[from:sp.From])
@@ -202,7 +225,7 @@ func newPost(p *wetink.Post) *postSheet {
 		write(p.Text[sp.From:sp.To])
 		b.WriteString("</ins>")
 		from = sp.To
-		s.Facts = append(s.Facts, fact{strings.ToUpper(sp.Kind[:min(1, len(sp.Kind))]) + sp.Kind[min(1, len(sp.Kind)):], Reveal(p.Text[sp.From:sp.To]) + " goes to " + Reveal(sp.URL)})
+		s.Facts = append(s.Facts, fact{Reveal(capital(sp.Kind)), Reveal(p.Text[sp.From:sp.To]) + " goes to " + Reveal(sp.URL)})
 	}
 	write(p.Text[from:])
 	s.Text = template.HTML("<bdi>" + b.String() + "</bdi>")
@@ -219,16 +242,24 @@ func newPost(p *wetink.Post) *postSheet {
 		}
 		s.Images = append(s.Images, template.HTML(fmt.Sprintf("%s, %d bytes, sha256 <code>%s</code>: ", Reveal(i.Type), i.Size, i.Digest))+alt)
 	}
-	add := func(label, v string) {
+	add := func(label template.HTML, v string) {
 		if v != "" {
 			s.Facts = append(s.Facts, fact{label, Reveal(v)})
 		}
 	}
-	add("Who sees it", p.Audience)
+	add("Visible to", p.Audience)
 	add("Warning", p.Warning)
 	add("Reply to", p.Replies)
 	add("Quotes", p.Quote)
 	add("Language", strings.Join(p.Lang, ", "))
-	add("Length", fmt.Sprintf("%d of %d %s, %d bytes", p.Count, p.Limit, p.Unit, p.Bytes))
+	add("Length", postLength(p))
 	return s
+}
+
+func postLength(p *wetink.Post) string {
+	n := fmt.Sprint(p.Count)
+	if p.Limit > 0 {
+		n += fmt.Sprintf(" of %d", p.Limit)
+	}
+	return fmt.Sprintf("%s %s, %d bytes", n, cmp.Or(p.Unit, "characters"), p.Bytes)
 }

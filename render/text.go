@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -64,6 +65,7 @@ func Text(w io.Writer, v View, o *Options) error {
 		v.Now = time.Now()
 	}
 	p := &page{o: o.orDefault()}
+	p.e = p.o.explain(t, v.Change.Before)
 	p.head(v, t)
 	for i := range t.Ops {
 		p.op(v.Change, t, i)
@@ -76,6 +78,7 @@ func Text(w io.Writer, v View, o *Options) error {
 // page collects lines.
 type page struct {
 	o Options
+	e wetink.Explanation
 	b strings.Builder
 }
 
@@ -103,8 +106,11 @@ func (p *page) row(label, format string, args ...any) {
 }
 
 func (p *page) head(v View, t wetink.Terms) {
-	p.line(bold, "%s", headline(v.Change, t, p.o))
+	p.line(bold, "%s", headline(v.Change, t, p.e, p.o))
 	where := fmt.Sprintf("in %s, account %s", quote(t.Target), quote(string(t.Account)))
+	if p.e.Owner != "" {
+		where += " of " + quote(p.e.Owner)
+	}
 	if t.Client != "" {
 		where += ", asked for through " + quote(t.Client)
 	}
@@ -112,54 +118,119 @@ func (p *page) head(v View, t wetink.Terms) {
 		where += ", by " + quote(string(t.Requester))
 	}
 	p.line(plainText, "  %s", where)
-	for _, w := range t.Warnings {
-		p.line(yellow, "  ! %s", Line(w))
+	for _, f := range findings(v.Change, t, p.e, p.o) {
+		p.line(yellow, "  ! %s", f)
 	}
 }
 
 func (p *page) op(c wetink.Change, t wetink.Terms, i int) {
-	op, before := t.Ops[i], c.Before[i]
-	p.line(plainText, "")
-	p.line(bold, "  %s", p.heading(t, i, before))
+	op, before, told := t.Ops[i], c.Before[i], toldOf(p.e, i)
 	diff := p.o.Diff(op, before)
+	p.line(plainText, "")
+	p.line(bold, "  %s", p.heading(t, i, before, diff, told))
+	if told.Post != nil {
+		p.post(told.Post)
+	}
 	for _, f := range diff {
-		p.field(f)
+		p.field(f, told)
 	}
 	for _, b := range op.Blobs {
 		p.line(plainText, "    file of type %s, %d bytes, sha256 %s", quote(b.Type), b.Size, b.Digest)
 	}
+	for k, shape := range told.Shape {
+		if shape != nil && (shape.Says != "" || shape.Load > 0) {
+			p.line(plainText, "    %s %s", [2]string{"was:    ", "will be:"}[k], Line(profileSays(shape)))
+		}
+	}
 	if len(op.Payload) > 0 { // without one all of the object goes
-		p.unchanged(before, diff)
+		p.unchanged(before, diff, told)
 	}
 	if s, ok := c.StepOf(i); ok {
 		p.step(s)
 	}
 }
 
+// profileSays is the shape of a workout in words.
+func profileSays(s *wetink.Profile) string {
+	out := s.Says
+	if s.Load > 0 {
+		out += fmt.Sprintf("; load %d", s.Load)
+		if s.Estimate {
+			out += " (our estimate)"
+		}
+	}
+	return out
+}
+
 // heading names one operation: its number and verb where there are several, the object, its id.
-func (p *page) heading(t wetink.Terms, i int, before wetink.Snapshot) string {
-	op := t.Ops[i]
-	label, id := name(op, before), ""
+func (p *page) heading(t wetink.Terms, i int, before wetink.Snapshot, diff []wetink.FieldChange, told wetink.OpExplanation) string {
+	op, noun := t.Ops[i], nounOf(p.e, told, p.o)
+	label, id := cmp.Or(told.Name, name(op, before)), ""
 	switch {
 	case label == "" && op.Object == "":
-		label = "a new " + p.o.Noun
+		label = "a new " + noun
 	case label == "":
-		label = p.o.Noun + " " + quote(op.Object)
+		label = noun + " " + quote(op.Object)
 	default:
 		label = quote(label)
 		if op.Object != "" {
-			id = fmt.Sprintf(" (%s %s)", p.o.Noun, quote(op.Object))
+			id = fmt.Sprintf(" (%s %s)", noun, quote(op.Object))
 		}
 	}
 	if len(t.Ops) == 1 {
 		return label + id
 	}
-	return fmt.Sprintf("%d. %s %s%s", i+1, verb(op, p.o.Diff(op, before)), label, id)
+	return fmt.Sprintf("%d. %s %s%s", i+1, verbOf(told, op, diff), label, id)
 }
 
-func (p *page) field(f wetink.FieldChange) {
+// post shows a text for others as it will appear, each line behind a bar.
+func (p *page) post(s *wetink.Post) {
+	p.line(plainText, "    as it will appear, by %s %s", quote(s.Author), quote(s.Handle))
+	if s.Warning != "" {
+		p.line(plainText, "    behind the warning %s", quote(s.Warning))
+	}
+	for l := range strings.SplitSeq(s.Text, "\n") {
+		p.line(plainText, "      | %s", Line(l))
+	}
+	for _, sp := range s.Spans {
+		on := "out of place in the text"
+		if sp.From >= 0 && sp.From < sp.To && sp.To <= len(s.Text) {
+			on = quote(s.Text[sp.From:sp.To])
+		}
+		p.line(plainText, "    %s %s goes to %s", Line(sp.Kind), on, quote(sp.URL))
+	}
+	if c := s.Card; c != nil && c.Title == "" {
+		p.line(plainText, "    link card unknown: %s", quote(c.URL))
+	} else if c != nil {
+		p.line(plainText, "    link card %s, %s, of %s", quote(c.Title), quote(c.Description), quote(c.URL))
+	}
+	for _, i := range s.Images {
+		alt := "no text for those who do not see it"
+		if i.Alt != "" {
+			alt = quote(i.Alt)
+		}
+		p.line(plainText, "    image of type %s, %d bytes, sha256 %s: %s", quote(i.Type), i.Size, i.Digest, alt)
+	}
+	for _, f := range []struct{ label, v string }{{"visible to", s.Audience}, {"reply to", s.Replies}, {"quotes", s.Quote}, {"language", strings.Join(s.Lang, ", ")}, {"length", postLength(s)}} {
+		if f.v != "" {
+			p.line(plainText, "    %s %s", f.label, quote(f.v))
+		}
+	}
+}
+
+func (p *page) field(f wetink.FieldChange, told wetink.OpExplanation) {
+	m, known := told.Fields[f.Field]
 	label := fieldName(f.Field)
-	a, b := value(f.Before), value(f.After)
+	if m.Label != "" {
+		label = Line(m.Label)
+	}
+	if p.o.Explain != nil && !known {
+		label += " (UNINSPECTABLE: nobody here can say what it does)"
+	}
+	if m.Note != "" {
+		label += " (" + Line(m.Note) + ")"
+	}
+	a, b := meaning(f.Before, m, p.e.Zone), meaning(f.After, m, p.e.Zone)
 	if len(a) == 0 && len(b) == 0 {
 		p.line(plainText, "    %s: stays empty", label)
 		return
@@ -179,7 +250,15 @@ func (p *page) field(f wetink.FieldChange) {
 	for _, l := range list {
 		style := map[byte]string{'-': red, '+': green}[l.sign]
 		p.line(style, "      %c %s", l.sign, l.line)
+		if w := told.Shape[1]; w != nil && m.Kind == wetink.Prose && l.sign != '-' && ignored(w, l.line) {
+			p.line(yellow, "      ! the line above is ignored there")
+		}
 	}
+}
+
+// ignored reports whether a line that quoted made is one that the target will ignore.
+func ignored(w *wetink.Profile, line string) bool {
+	return slices.ContainsFunc(w.Ignored, func(s string) bool { return strings.Trim(line, " \"") == Line(s) })
 }
 
 var simpleName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
@@ -195,7 +274,7 @@ func fieldName(s string) string {
 }
 
 // unchanged counts, or lists, the fields that were observed and do not change.
-func (p *page) unchanged(before wetink.Snapshot, diff []wetink.FieldChange) {
+func (p *page) unchanged(before wetink.Snapshot, diff []wetink.FieldChange, told wetink.OpExplanation) {
 	var was map[string]json.RawMessage
 	if json.Unmarshal(before.Body, &was) != nil {
 		return
@@ -213,8 +292,12 @@ func (p *page) unchanged(before wetink.Snapshot, diff []wetink.FieldChange) {
 		p.line(plainText, "    %s unchanged", count(len(rest), "field"))
 	default:
 		for _, f := range rest {
-			p.line(plainText, "    %s, unchanged", fieldName(f))
-			for _, l := range value(was[f]) {
+			label, m := fieldName(f), told.Fields[f]
+			if m.Label != "" {
+				label = Line(m.Label)
+			}
+			p.line(plainText, "    %s, unchanged", label)
+			for _, l := range meaning(was[f], m, p.e.Zone) {
 				p.line(plainText, "        %s", l)
 			}
 		}

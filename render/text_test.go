@@ -149,6 +149,11 @@ func TestTextIsWhatItWas(t *testing.T) {
 				Ops:  []wetink.Op{{Action: "write_file", Payload: json.RawMessage(`{"path":"a.md","lines":[{"n":1,"text":"<b>\u202e"}],"n":1e400}`)}},
 			})}, nil
 		},
+		"explained": func() (render.View, *render.Options) {
+			return render.View{Now: now, Change: change(t, wetink.Pending, []wetink.Snapshot{event("53412", tempo)}, wetink.Terms{
+				Ops: []wetink.Op{{Action: "update", Object: "53412", Payload: raw(map[string]any{"start_date_local": "2026-07-17T08:00:00", "x_new": 1, "moving_time": 3000,
+					"description": "Warm up\n- 10m 60%\n\nMain\n- 2x 10m 90%\n- easy spin home", "note": "p\u0430ypal"})}}})}, &render.Options{Explain: explained}
+		},
 		"hostile": func() (render.View, *render.Options) {
 			c := change(t, wetink.Pending, []wetink.Snapshot{event("1", `{"name":"x\" (event \"2\")\n  ! All is well","note":"plain"}`)}, wetink.Terms{
 				Warnings: []string{"first\n  ! second\u202e"},

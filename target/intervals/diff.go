@@ -70,7 +70,7 @@ func total(e event) json.RawMessage {
 	if sum.Steps == 1 {
 		steps = "step"
 	}
-	return quote(fmt.Sprintf("%d %s, %s", sum.Steps, steps, time.Duration(sum.Seconds*float64(time.Second)).Round(time.Second)))
+	return quote(fmt.Sprintf("%d %s, %s", sum.Steps, steps, spell(time.Duration(sum.Seconds*float64(time.Second)).Round(time.Second))))
 }
 
 // order puts fields as a person reads an event.

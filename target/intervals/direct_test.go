@@ -59,7 +59,7 @@ func TestDiffOfADescriptionTellsStepsAndTotalTime(t *testing.T) {
 	}
 	for _, f := range c.target.Diff(terms.Ops[0], ch.Before[0]) {
 		if f.Field == "workout" {
-			if string(f.Before) != `"4 steps, 1h10m0s"` || string(f.After) != `"1 step, 53h20m0s"` {
+			if string(f.Before) != `"4 steps, 1 h 10 min"` || string(f.After) != `"1 step, 53 h 20 min"` {
 				t.Errorf("%s → %s", f.Before, f.After)
 			}
 			return

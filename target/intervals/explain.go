@@ -121,11 +121,11 @@ func (s *scene) neighbours(list []event, own map[string]bool, oldest, newest tim
 				continue
 			}
 			n.Day = d.Format(time.DateOnly)
-			if names += len(n.Name); len(s.Around) == maxNeighbours || names > maxNames {
+			if len(s.Around) == maxNeighbours || names+len(n.Name) > maxNames {
 				s.Hidden++
 				continue
 			}
-			s.Around = append(s.Around, n)
+			s.Around, names = append(s.Around, n), names+len(n.Name)
 			n.Start = "" // of its other days it takes all
 		}
 	}
@@ -463,6 +463,9 @@ func spell(d time.Duration) string {
 		if n := d / u.of; n > 0 {
 			parts, d = append(parts, fmt.Sprintf("%d %s", n, u.name)), d%u.of
 		}
+	}
+	if len(parts) == 0 {
+		return "0 s"
 	}
 	return strings.Join(parts, " ")
 }

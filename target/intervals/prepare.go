@@ -202,7 +202,11 @@ func (p *plan) readText(at string, e event, sport string) {
 	}
 	text := e.text("description")
 	for _, f := range workout.Lint(text, sport) {
-		p.warn("%s.description: %s", at, f.Message)
+		where := at + ".description"
+		if f.Line > 0 {
+			where += fmt.Sprintf(": line %d, %s", f.Line, f.Text)
+		}
+		p.warn("%s: %s", where, f.Message)
 	}
 	if len(workout.Parse(text).Steps) == 0 {
 		if _, sent := e["distance"]; sent {
