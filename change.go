@@ -166,6 +166,9 @@ type Step struct {
 	How     string  `json:"how"`           // "answer", "read back", "reconciled", "late answer", "resolved by PERSON"
 }
 
+// HowStale is the How of a Step of an object that had moved before anything was sent. Its Receipt.After is what was found.
+const HowStale = "observed before sending"
+
 // seen reports whether the outcome was read back, and is not only what an answer said.
 func (s Step) seen() bool {
 	return s.Outcome == Differs || s.Receipt.After.Absent || s.Receipt.After.Body != nil

@@ -91,7 +91,7 @@ func (e *Engine) Preview(ctx context.Context, target string, req Request) (Chang
 }
 
 // Replace previews again: an edited request, some rows only, or the same against the present state (nil
-// args). The old Change becomes Superseded in the same transaction.
+// args). The old Change becomes Superseded in the same transaction; one that ended without any effect stays as it is.
 func (e *Engine) Replace(ctx context.Context, by Principal, old ChangeID, args []byte) (Change, Ticket, error) {
 	c, err := e.ledger.Get(ctx, by.Tenant, old)
 	if err != nil {
@@ -100,7 +100,7 @@ func (e *Engine) Replace(ctx context.Context, by Principal, old ChangeID, args [
 	if c.Undoes != "" {
 		return Change{}, Ticket{}, fmt.Errorf("replace %s: %w: it is an undo; reject it and undo again", old, ErrState)
 	}
-	if c.Status != Pending && c.Status != Approved && c.Status != Expired {
+	if c.Status != Pending && c.Status != Approved && c.Status != Expired && c.Status != Failed {
 		return Change{}, Ticket{}, fmt.Errorf("replace %s: %w", old, stateError(c))
 	}
 	req := Request{By: by, Tool: c.Request.Tool, Args: c.Request.Args}
@@ -234,7 +234,7 @@ func (e *Engine) draft(ctx context.Context, target string, req Request, from ori
 		ticket, sealed = mint(VerbApply, DeliveredResult, c.ID, s.Digest(), t.Expires)
 		birth.Ticket = &sealed
 	}
-	if old := from.replaces; old != nil && old.Status != Expired {
+	if old := from.replaces; old != nil && (old.Status == Pending || old.Status == Approved) {
 		m := e.move(*old, Superseded, KindSuperseded)
 		m.Event.By, m.Event.Client = req.By.Person, req.By.Client
 		m.Event.Facts = map[string]string{"by": string(c.ID)}

@@ -229,7 +229,7 @@ func (s *sender) stale(ctx context.Context) ([]Step, error) {
 			return nil, fmt.Errorf("read %s again: %w", op.Object, err)
 		}
 		if now.Digest() != op.Before {
-			out = append(out, Step{Op: i, Outcome: NoEffect, How: "observed before sending",
+			out = append(out, Step{Op: i, Outcome: NoEffect, How: HowStale,
 				Why: "changed since the preview: " + moved(s.before[i], now), Receipt: Receipt{Object: op.Object, After: now}})
 		}
 	}

@@ -89,7 +89,8 @@ var innocents = []string{
 	"https://\u043f\u043e\u0447\u0442\u0430.example/ is none of ours", "\u0395\u03bb\u03bb\u03ac\u03b4\u03b1",
 	"\u6771\u4eac\u30bf\u30ef\u30fc\u306b\u884c\u304f", "\ud55c\uad6d\uc5b4", "\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22",
 	"\u0939\u093f\u0928\u094d\u0926\u0940", "\u0915\u094d\u200d\u0937", "\u0baa\u0bcb\u0bb2", "T\u30b7\u30e3\u30c4", "a [link] and 3 > 2",
-	"100 \u20ac \u2192 50 %, \u00bd", "https://acme.example/path?q=1#x",
+	"\u2714 done, \u2600, \u00a9 2026, \u2122, \u2194", "\U0001f3d4\ufe0f \U0001f3cb\ufe0f\u200d\u2640\ufe0f \U0001f575\U0001f3fd\u200d\u2642\ufe0f",
+	"\u0d05\u0d35\u0d28\u0d4d\u200d", "Ti\u1ebfng Vi\u1ec7t", "\u0440\u0435\u0441\u0442\u043e\u0440\u0430\u043d \u0441\u043e\u0440\u0442", "\u05d1\u05be 5 \u05d9\u05d5\u05dd", "100 \u20ac \u2192 50 %, \u00bd", "https://acme.example/path?q=1#x",
 }
 
 func TestEveryDeceptionIsVisible(t *testing.T) {

@@ -106,7 +106,12 @@ func (p *Server) drawDetail(w http.ResponseWriter, r *http.Request, code int, id
 	o := p.render(c.Target)
 	view := render.View{Change: c, Undo: undo, Now: now.In(p.opt.Zone)}
 	var sheet bytes.Buffer
-	if err := render.HTML(&sheet, view, o); err != nil {
+	if found, stale := seenBefore(c); stale {
+		err = render.Stale(&sheet, view, found, o)
+	} else {
+		err = render.HTML(&sheet, view, o)
+	}
+	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
@@ -135,17 +140,28 @@ func (p *Server) drawDetail(w http.ResponseWriter, r *http.Request, code int, id
 		d.UndoEnds = c.Due.In(p.opt.Zone)
 	case wetink.InDoubt:
 		for _, op := range wetink.OpenOps(c, t) {
-			d.Open = append(d.Open, openOp{op, fmt.Sprintf("%d. %s %s", op+1, t.Ops[op].Action, render.Line(t.Ops[op].Object))})
+			d.Open = append(d.Open, openOp{op, fmt.Sprintf("%d. %s %s", op+1, t.Ops[op].Action, t.Ops[op].Object)})
 		}
-	case wetink.Expired:
+	case wetink.Expired, wetink.Failed:
 		d.CanAgain = c.Undoes == ""
-	case wetink.Failed, wetink.Rejected, wetink.Superseded:
+	case wetink.Rejected, wetink.Superseded:
 	}
 	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
 	p.draw(w, r, code, "detail", page{Title: title, Problem: problem, Detail: d})
+}
+
+// seenBefore is what was found before the first send, if that made the change stale: nothing was sent then.
+func seenBefore(c wetink.Change) (now []wetink.Snapshot, stale bool) {
+	now = slices.Clone(c.Before)
+	for _, s := range c.Steps {
+		if s.Outcome == wetink.NoEffect && s.How == wetink.HowStale && s.Op < len(now) {
+			now[s.Op], stale = s.Receipt.After, true
+		}
+	}
+	return now, stale && c.Status == wetink.Failed
 }
 
 // deciding adds what a person needs to decide.
@@ -185,7 +201,7 @@ func (p *Server) deciding(r *http.Request, d *detail, c wetink.Change, t wetink.
 	if p.opt.Exclude != nil && len(t.Ops) > 1 && c.Undoes == "" {
 		if _, can := p.opt.Exclude(c, []int{0}); can {
 			for i, op := range t.Ops {
-				d.Rows = append(d.Rows, tick{i, fmt.Sprintf("%d. %s %s", i+1, op.Action, render.Line(op.Object))})
+				d.Rows = append(d.Rows, tick{i, fmt.Sprintf("%d. %s %s", i+1, op.Action, op.Object)})
 			}
 		}
 	}
@@ -251,6 +267,9 @@ func standing(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Tim
 		}
 		return "Applied, and read back."
 	case wetink.Failed:
+		if _, stale := seenBefore(c); stale {
+			return "It changed since you looked. Nothing was sent." + why
+		}
 		return "Nothing of it took effect." + why
 	case wetink.Partial:
 		return "Not exactly what was approved took effect." + why

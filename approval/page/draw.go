@@ -55,12 +55,11 @@ type counts struct{ Waiting, Doubt string }
 
 // item is one row of a list.
 type item struct {
-	Path, Title  string
-	Names        template.HTML
-	Risk         template.HTML
-	Where, State string
-	When         time.Time
-	Left         string
+	Path               string
+	Title, Names, Risk string // as render.Line shows them
+	Where, State       string
+	When               time.Time
+	Left               string
 }
 
 // draw writes a page whole, or an error: never half of one.

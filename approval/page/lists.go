@@ -117,8 +117,7 @@ func (p *Server) item(c wetink.Change, now time.Time) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	o := p.render(c.Target)
-	title, err := render.Headline(c, o)
+	sum, err := render.Summarize(render.View{Change: c, Now: now.In(p.opt.Zone)}, p.render(c.Target))
 	if err != nil {
 		return item{}, err
 	}
@@ -126,16 +125,7 @@ func (p *Server) item(c wetink.Change, now time.Time) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	it := item{Path: p.path(c), Title: title, Names: render.Reveal(names), Where: t.Target + ", asked by " + t.Client, When: c.Created.In(p.opt.Zone), State: wetink.Shown(c, nil)}
-	if names == "" {
-		it.Names = ""
-	}
-	if len(t.Warnings) > 0 {
-		it.Risk = render.Reveal(t.Warnings[0])
-	}
-	if t.Undo.Extent == wetink.NoUndo {
-		it.Risk = "Cannot be undone"
-	}
+	it := item{Path: p.path(c), Title: sum.Title, Names: names, Risk: sum.Risk, Where: sum.Where, When: c.Created.In(p.opt.Zone), State: wetink.Shown(c, nil)}
 	if c.Status == wetink.Pending {
 		it.Left = left(t.Expires.Sub(now))
 	}

@@ -502,3 +502,31 @@ func TestEvidenceOfASessionIsForExactlyThisChange(t *testing.T) {
 		t.Error("ana was removed, and her approval still counts")
 	}
 }
+
+func TestAStaleChangeShowsWhatMovedAndIsCheckedAgainWithoutTheAgent(t *testing.T) {
+	o := open(t, wetink.Session)
+	c, ana := o.preview(setN2), o.signedIn("ana")
+	if code, _, _ := ana.post(o.path(c)+"/approve", url.Values{"form": {ana.form(c, true)}}); code != http.StatusSeeOther {
+		t.Fatal(code)
+	}
+	o.kit.Target.Put("a", `{"n":7,"secret":"only for ana"}`)
+	if done, _, err := o.kit.Apply(t.Context(), wetinktest.By, c.ID, nil); err != nil || done.Status != wetink.Failed {
+		t.Fatalf("%s %v", done.Status, err)
+	}
+	_, body, _ := ana.get(o.path(c))
+	for _, want := range []string{"Nothing was sent", "<mark>", "7", "Check again"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q: %s", want, body)
+		}
+	}
+	code, _, h := ana.post(o.path(c)+"/again", url.Values{"form": {ana.form(c, false)}})
+	if code != http.StatusSeeOther || h.Get("Location") == o.path(c) {
+		t.Fatalf("%d %s", code, h.Get("Location"))
+	}
+	if _, body, _ = ana.get(h.Get("Location")); !strings.Contains(body, "Change 1 object") {
+		t.Errorf("%s", body)
+	}
+	if o.status(c) != wetink.Failed || len(o.kit.Target.Journal()) != 0 {
+		t.Errorf("%s, %d effects", o.status(c), len(o.kit.Target.Journal()))
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/policy/rules"
+	"github.com/wetink/wetink/render"
 )
 
 // CheckCmd validates rules before they count.
@@ -105,4 +106,15 @@ func (c Config) floor(who *people) func(context.Context) (wetink.Require, error)
 		}
 		return wetink.Require{Level: wetink.Host, People: c.People}, nil
 	}
+}
+
+// readable denies what nobody would read: nothing is cut on the page, so a value has to fit.
+type readable struct{ wetink.Policy }
+
+// Decide implements wetink.Policy.
+func (p readable) Decide(ctx context.Context, t wetink.Terms, before []wetink.Snapshot) (wetink.Decision, error) {
+	if field, long := render.TooLong(t, before); long {
+		return wetink.Decision{Deny: fmt.Sprintf("%s has more than %d KiB, which nobody reads; shorten it", field, render.Limit>>10)}, nil
+	}
+	return p.Policy.Decide(ctx, t, before)
 }

@@ -283,7 +283,7 @@ func (c Config) Options(who *people) *wetink.Options {
 		Lease:                c.Lease,
 		Owner:                "pid " + strconv.Itoa(os.Getpid()),
 	}
-	o.Policy = rules.NewFile(c.rulesFile(), c.floor(who))
+	o.Policy = readable{rules.NewFile(c.rulesFile(), c.floor(who))}
 	return o
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/internal/secret"
+	"github.com/wetink/wetink/wetinktest"
 )
 
 func configured(t *testing.T, vars map[string]string) Config {
@@ -163,6 +164,19 @@ func TestAChannelThatCannotWorkIsSaidWhenTheConfigurationIsRead(t *testing.T) {
 	} {
 		if _, err := load(yaml); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", yaml, err, want)
+		}
+	}
+}
+
+func TestAValueThatNobodyReadsIsRefusedAtPreview(t *testing.T) {
+	cfg := configured(t, map[string]string{"WETINK_HOME": filepath.Join(t.TempDir(), "home")})
+	o := cfg.Options(peopleOf(t, cfg))
+	k := wetinktest.On(wetinktest.NewLedger(), wetinktest.NewTarget(), o)
+	for size, refused := range map[int]bool{1000: false, 60 << 10: false, 70 << 10: true} {
+		args := fmt.Sprintf(`{"ops":[{"action":"create","object":"o%d","set":{"text":%q}}]}`, size, strings.Repeat("a", size))
+		_, _, err := k.Preview(t.Context(), "test", wetink.Request{Args: []byte(args)})
+		if errors.Is(err, wetink.ErrDenied) != refused || refused && !strings.Contains(err.Error(), "ops[0].text has more than 64 KiB") {
+			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
 }

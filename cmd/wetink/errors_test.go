@@ -66,7 +66,7 @@ func TestTheExitCodeSaysHowAChangeStands(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d", s, got, code)
 		}
 	}
-	stale := wetink.Change{Status: wetink.Failed, Steps: []wetink.Step{{Outcome: wetink.NoEffect, How: observedBefore}}}
+	stale := wetink.Change{Status: wetink.Failed, Steps: []wetink.Step{{Outcome: wetink.NoEffect, How: wetink.HowStale}}}
 	if got := outcome(stale); got != codeStale {
 		t.Errorf("stale: exit %d", got)
 	}

@@ -67,7 +67,7 @@ func (c Config) newPage(ctx context.Context, e *wetink.Engine, l wetink.Ledger, 
 // drawn says how changes of a target are drawn.
 func drawn(target string) *render.Options {
 	if target == "intervals" {
-		return &render.Options{Diff: intervals.Diff, Noun: "event"}
+		return &render.Options{Diff: intervals.Diff, Explain: intervals.Explain, Noun: "event"}
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func (s *session) view(ctx context.Context, id wetink.ChangeID) (render.View, er
 func (s *session) options(c wetink.Change, w io.Writer) *render.Options {
 	o := &render.Options{Colour: isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 	if c.Target == "intervals" {
-		o.Diff, o.Noun = intervals.Diff, "event"
+		o.Diff, o.Explain, o.Noun = intervals.Diff, intervals.Explain, "event"
 	}
 	return o
 }
@@ -180,12 +180,9 @@ func outcome(c wetink.Change) exit {
 	return codeUnclear
 }
 
-// observedBefore is how the engine marks a Step of an object that had moved before anything was sent.
-const observedBefore = "observed before sending"
-
 func stale(c wetink.Change) bool {
 	for _, s := range c.Steps {
-		if s.How == observedBefore {
+		if s.How == wetink.HowStale {
 			return true
 		}
 	}
