@@ -177,11 +177,15 @@ func (p *Server) deciding(r *http.Request, d *detail, c wetink.Change, t wetink.
 	}
 	d.Risky = slices.ContainsFunc(t.Ops, func(op wetink.Op) bool { return op.Action == "delete" })
 	d.Typed = mustType(t)
+	counted := map[wetink.Person]bool{}
 	for _, a := range c.Approvals {
 		d.Mine = d.Mine || a.Evidence.By == v.person.ID
+		if !t.Require.Other || a.Evidence.By != t.Requester {
+			counted[a.Evidence.By] = true
+		}
 	}
 	if t.Require.People > 1 {
-		d.People = fmt.Sprintf("%d of %d people have approved it.", len(c.Approvals), t.Require.People)
+		d.People = fmt.Sprintf("%d of %d people have approved it.", len(counted), t.Require.People)
 	}
 	if t.Require.Other && t.Requester == v.person.ID {
 		d.CanDecide, d.People = false, "You asked for it, so somebody else has to approve it."

@@ -341,7 +341,7 @@ func TestASessionEnds(t *testing.T) {
 func TestSigningInLeadsToOurOwnPagesOnly(t *testing.T) {
 	o := open(t, wetink.Session)
 	for next, want := range map[string]string{"/history": "/history", "": "/", "https://evil.example/": "/", "//evil.example": "/", "/\\evil.example": "/",
-		"javascript:alert(1)": "/", "/signin?next=/signin": "/", "///evil.example": "/", "https://evil.example/c/x": "/c/x", "/c/x": "/c/x", "evil": "/", "\t//evil.example": "/"} {
+		"javascript:alert(1)": "/", "/signin?next=/signin": "/", "///evil.example": "/", "/%5Cevil.example": "/%5Cevil.example", "/%09/evil.example": "/%09/evil.example", "https://evil.example/c/x": "/c/x", "/c/x": "/c/x", "evil": "/", "\t//evil.example": "/"} {
 		_, _, h := o.browser().post("/signin", url.Values{"user": {"ana"}, "pass": {"five words make a phrase"}, "next": {next}})
 		if got := h.Get("Location"); got != want {
 			t.Errorf("%q leads to %q", next, got)

@@ -140,5 +140,5 @@ func ours(next string) string {
 		strings.ContainsAny(next, "\\\r\n\t") || strings.HasPrefix(u.Path, "/signin") {
 		return "/"
 	}
-	return u.Path
+	return u.EscapedPath() // as it was checked: decoded, /%5Chost would become another host
 }

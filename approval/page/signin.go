@@ -152,28 +152,29 @@ func (p *Server) beginEnrol(ctx context.Context, who Person) (*ceremony, error) 
 	return &ceremony{string(options), p.sealState("enrol "+string(who.ID), state)}, nil
 }
 
-// enrol uses an invitation up: what it brings is stored first, so that a mistake in it can be mended with the same link.
+// enrol uses an invitation up.
 //
-// Order of effects: the invitation is open → the passphrase or passkey is right and stored → the invitation is taken; who
-// comes second is refused, and has stored nothing that lets them in without the link → signed in.
+// Order of effects: the invitation is open → it is taken: of two at once one goes on, and the other has stored nothing →
+// the passphrase or passkey is stored; a mistake in it puts the invitation back, so that it can be mended with the same
+// link → signed in. A crash in between costs the link.
 func (p *Server) enrol(w http.ResponseWriter, r *http.Request) {
 	i, who, err := p.invited(r)
 	if err != nil {
 		p.message(w, r, http.StatusNotFound, "This link is used or too old", "Nothing was done. Ask for another one: wetink setup, or whoever runs this server.")
 		return
 	}
-	how, problem, err := p.addProof(r, who)
-	if err != nil {
-		p.fail(w, r, err)
-		return
-	}
-	if problem != "" {
-		p.drawEnrol(w, r, http.StatusBadRequest, who, problem)
-		return
-	}
 	ctx := context.WithoutCancel(r.Context())
 	if _, err := p.store.TakeInvitation(ctx, i.Hash); err != nil {
 		p.message(w, r, http.StatusConflict, "This link was used meanwhile", "Sign in with what was set up, or ask for another link.")
+		return
+	}
+	how, problem, err := p.addProof(r, who)
+	if err != nil || problem != "" {
+		if err := errors.Join(err, p.store.AddInvitation(ctx, i)); err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		p.drawEnrol(w, r, http.StatusBadRequest, who, problem)
 		return
 	}
 	if err := p.enter(w, r, who, how); err != nil {
@@ -210,6 +211,10 @@ func (p *Server) addProof(r *http.Request, who Person) (how, problem string, err
 	return "passphrase", why, err
 }
 
+// freshSignIn is how new a session has to be to change how its person signs in: who found an open browser must not turn
+// that into a passphrase or a passkey of their own.
+const freshSignIn = 10 * time.Minute
+
 // settings is the page of the one who is signed in.
 func (p *Server) settings(w http.ResponseWriter, r *http.Request) {
 	p.drawSettings(w, r, http.StatusOK, "")
@@ -244,8 +249,12 @@ func (p *Server) change(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var err error
-	problem := ""
-	switch r.FormValue("do") {
+	problem, do := "", r.FormValue("do")
+	if fresh := p.opt.Now().Sub(v.session.Created) < freshSignIn; (do == "add" || do == "remove") && !fresh {
+		p.drawSettings(w, r, http.StatusForbidden, "To change how you sign in, sign out and in again first. Nothing was changed.")
+		return
+	}
+	switch do {
 	case "keys":
 		who := v.person
 		who.NoKeys = r.FormValue("keys") != "on"
