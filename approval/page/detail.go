@@ -27,6 +27,7 @@ type detail struct {
 	Sheet       template.HTML
 	Form        string
 	Valid       string
+	Short       bool // not much time is left (WCAG 2.2.1)
 	Ends        time.Time
 	Button      string
 	Risky       bool
@@ -170,6 +171,7 @@ func (p *Server) deciding(r *http.Request, d *detail, c wetink.Change, t wetink.
 	leftOver := t.Expires.Sub(now)
 	d.Ends = t.Expires.In(p.opt.Zone)
 	d.Valid = left(leftOver)
+	d.Short = leftOver < 2*time.Minute
 	d.CanAgain = c.Undoes == ""
 	d.CanDecide = leftOver > 0
 	if d.Button, err = render.Button(view, o); err != nil {

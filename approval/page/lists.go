@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wetink/wetink"
@@ -50,15 +51,15 @@ func (p *Server) doubt(w http.ResponseWriter, r *http.Request) {
 
 // filter is what somebody asked of the history.
 type filter struct {
-	State, Target, Days string
-	States, Targets     []string
+	State, Target, Client, Days string
+	States, Targets             []string
 }
 
 var ended = []wetink.Status{wetink.Approved, wetink.Applying, wetink.Applied, wetink.Partial, wetink.Failed, wetink.InDoubt, wetink.Expired, wetink.Rejected, wetink.Superseded}
 
 func (p *Server) history(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	f := filter{State: q.Get("state"), Target: q.Get("target"), Days: q.Get("days")}
+	f := filter{State: q.Get("state"), Target: q.Get("target"), Client: q.Get("client"), Days: q.Get("days")}
 	statuses := ended
 	for _, s := range ended {
 		f.States = append(f.States, string(s))
@@ -71,7 +72,9 @@ func (p *Server) history(w http.ResponseWriter, r *http.Request) {
 		since = p.opt.Now().AddDate(0, 0, -n)
 	}
 	p.drawList(w, r, page{Title: "History", Here: "history", Filter: f}, wetink.Filter{Status: statuses, Target: f.Target},
-		func(c wetink.Change) bool { return !c.Created.Before(since) })
+		func(c wetink.Change) bool {
+			return !c.Created.Before(since) && strings.Contains(strings.ToLower(c.Request.By.Client), strings.ToLower(f.Client))
+		})
 }
 
 func (p *Server) drawList(w http.ResponseWriter, r *http.Request, d page, f wetink.Filter, keep func(wetink.Change) bool) {
