@@ -40,6 +40,7 @@ type page struct {
 	Passkey    *ceremony
 	Passphrase bool
 	Name       string
+	PushKey    string
 	Passkeys   []PasskeyInfo
 	Sessions   []Session
 

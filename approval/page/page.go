@@ -60,6 +60,7 @@ type Ledger interface {
 type Options struct {
 	Passkeys    Passkeys    // nil: none
 	Passphrases Passphrases // nil: none
+	Push        Push        // nil: browsers are not told
 	// Render says how changes of a target are drawn; nil: as they stand.
 	Render func(target string) *render.Options
 	// Exclude makes the request of some of a change's rows only; nil, or false: rows cannot be left out.

@@ -41,6 +41,7 @@ var table = []route{
 	{"GET", "/enrol/{secret}", nobody, false, (*Server).enrolPage},
 	{"POST", "/enrol/{secret}", nobody, true, (*Server).enrol},
 	{"GET", "/static/{name}", nobody, false, (*Server).static},
+	{"GET", "/sw.js", nobody, false, (*Server).serviceWorker},
 }
 
 func (p *Server) routes() http.Handler {

@@ -274,3 +274,39 @@ func TestTwoPeopleAreNeededAndTheRequesterIsNone(t *testing.T) {
 		t.Errorf("di: %d, %s", code, o.status(c))
 	}
 }
+
+// told remembers who wants to be told where.
+type told map[string]wetink.Person
+
+func (told) PublicKey(context.Context) (string, error) { return "BKey", nil }
+func (p told) Subscribe(_ context.Context, _ wetink.Tenant, who wetink.Person, endpoint string, _ []byte) error {
+	p[endpoint] = who
+	return nil
+}
+
+func TestABrowserIsToldWhereItAskedForIt(t *testing.T) {
+	list := told{}
+	o := open(t, wetink.Session, func(p *page.Options) { p.Push = list })
+	ana := o.signedIn("ana")
+	if _, body, _ := ana.get("/settings"); !strings.Contains(body, `data-push="BKey"`) {
+		t.Error("it is not offered")
+	}
+	for record, taken := range map[string]bool{
+		`{"endpoint":"https://push.example/1","keys":{"p256dh":"a","auth":"b"}}`: true,
+		`{"endpoint":"http://push.example/2","keys":{"p256dh":"a","auth":"b"}}`:  false,
+		`{"endpoint":"https://push.example/3"}`:                                  false,
+		`{"endpoint":"file:///etc/passwd","keys":{"p256dh":"a","auth":"b"}}`:     false,
+		"": false, "x": false,
+	} {
+		code, _, _ := ana.post("/settings", url.Values{"do": {"push"}, "form": {ana.settingsForm()}, "subscription": {record}})
+		if (code == http.StatusSeeOther) != taken {
+			t.Errorf("%s: %d", record, code)
+		}
+	}
+	if len(list) != 1 || list["https://push.example/1"] != "ana" {
+		t.Errorf("%v", list)
+	}
+	if code, body, h := o.browser().get("/sw.js"); code != 200 || !strings.Contains(h.Get("Content-Type"), "javascript") || !strings.Contains(body, "showNotification") {
+		t.Errorf("the service worker: %d", code)
+	}
+}

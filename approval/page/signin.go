@@ -236,6 +236,12 @@ func (p *Server) drawSettings(w http.ResponseWriter, r *http.Request, code int, 
 		p.fail(w, r, err)
 		return
 	}
+	if p.opt.Push != nil {
+		if d.PushKey, err = p.opt.Push.PublicKey(ctx); err != nil {
+			p.fail(w, r, err)
+			return
+		}
+	}
 	d.Form = p.freshForm(r, "settings", wetink.Change{})
 	p.draw(w, r, code, "settings", d)
 }
@@ -267,6 +273,8 @@ func (p *Server) change(w http.ResponseWriter, r *http.Request) {
 		}
 	case "add":
 		_, problem, err = p.addProof(r, v.person)
+	case "push":
+		problem, err = p.subscribe(ctx, v.person, r.FormValue("subscription"))
 	default:
 		problem = "Nothing was chosen."
 	}

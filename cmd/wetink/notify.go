@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/approval/page"
 	"github.com/wetink/wetink/notify"
 )
 
@@ -22,11 +24,12 @@ type channelFile struct {
 	Host      string   `yaml:"host"` // email
 	Port      int      `yaml:"port"`
 	Username  string   `yaml:"username"`
+	Contact   string   `yaml:"contact"` // push: a mail address or https URL that push services may write to
 	From      string   `yaml:"from"`
 	To        string   `yaml:"to"`
 }
 
-const wantChannel = "webhook, ntfy, email or desktop"
+const wantChannel = "webhook, ntfy, email, desktop or push"
 
 // channels are made when the configuration is read: a mistake in one must not wait until something waits.
 func channels(list []channelFile, env func(string) string, file string) (out []notify.Channel, err error) {
@@ -63,6 +66,9 @@ func channels(list []channelFile, env func(string) string, file string) (out []n
 			ch, err = notify.NewEmail(c.Name, c.Host, c.From, c.To, &notify.EmailOptions{Port: c.Port, Username: c.Username, Password: one})
 		case "desktop":
 			ch, err = notify.NewDesktop(c.Name)
+		case "push":
+			ch = &pushChannel{name: c.Name, contact: c.Contact}
+			_, err = notify.NewWebPush(c.Name, nil, nil, c.Contact, nil)
 		default:
 			err = fmt.Errorf("type is %q: want %s", c.Type, wantChannel)
 		}
@@ -79,10 +85,57 @@ func (c Config) tell(ctx context.Context, inbox string, l wetink.Ledger, who *pe
 	if len(c.Notify) == 0 {
 		return
 	}
-	err := notify.New(l, who, c.Notify, &notify.Options{Link: inbox, Waiting: forPeople{l}, Log: log}).Run(ctx)
+	list := slices.Clone(c.Notify)
+	for i, ch := range list {
+		if p, ok := ch.(*pushChannel); ok {
+			push, err := p.with(who, log)
+			if err != nil {
+				log.WarnContext(ctx, "browsers are not told", "err", err)
+				return
+			}
+			list[i] = push
+		}
+	}
+	err := notify.New(l, who, list, &notify.Options{Link: inbox, Waiting: forPeople{l}, Log: log}).Run(ctx)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		log.WarnContext(ctx, "nobody is told of what waits", "err", err)
 	}
+}
+
+// pushChannel is one of the configuration until the people are known whose browsers it tells.
+type pushChannel struct{ name, contact string }
+
+// Name implements notify.Channel.
+func (p *pushChannel) Name() string { return p.name }
+
+// Send implements notify.Channel. It is never run: tell puts the real one in its place.
+func (p *pushChannel) Send(context.Context, notify.Message) error {
+	return errors.New("the browsers are not known yet")
+}
+
+func (p *pushChannel) with(who *people, log *slog.Logger) (*notify.WebPush, error) {
+	return notify.NewWebPush(p.name, who, who, p.contact, &notify.WebPushOptions{Log: log})
+}
+
+// pagePush brings the page and Web Push together, if the configuration has a push channel.
+type pagePush struct {
+	*notify.WebPush
+	who *people
+}
+
+// Subscribe implements page.Push.
+func (p pagePush) Subscribe(ctx context.Context, tenant wetink.Tenant, person wetink.Person, endpoint string, record []byte) error {
+	return p.who.PutSubscription(ctx, tenant, person, endpoint, record)
+}
+
+func (c Config) push(who *people, log *slog.Logger) (page.Push, error) {
+	for _, ch := range c.Notify {
+		if p, ok := ch.(*pushChannel); ok {
+			push, err := p.with(who, log)
+			return pagePush{push, who}, err
+		}
+	}
+	return nil, nil
 }
 
 // forPeople counts what waits for a person: not what an agent holds the token of.

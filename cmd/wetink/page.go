@@ -59,8 +59,12 @@ func (c Config) servePage(ctx context.Context, p *page.Server, l wetink.Ledger, 
 
 // newPage is the page of this home, whoever serves it: each process can make its links.
 func (c Config) newPage(ctx context.Context, e *wetink.Engine, l wetink.Ledger, who *people, log *slog.Logger) (*page.Server, error) {
+	push, err := c.push(who, log)
+	if err != nil {
+		return nil, err
+	}
 	return page.New(ctx, c.Page.String(), e, l, who, &page.Options{
-		Passkeys: pagePasskeys{who.passkeys}, Passphrases: who.passphrases, Render: drawn, Exclude: someRows, Log: log,
+		Passkeys: pagePasskeys{who.passkeys}, Passphrases: who.passphrases, Push: push, Render: drawn, Exclude: someRows, Log: log,
 	})
 }
 

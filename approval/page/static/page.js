@@ -39,6 +39,24 @@
   for (const b of document.querySelectorAll("[data-enrol]"))
     ceremony(b, b.dataset.enrol, (o) => navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(o) }));
 
+  // A browser that is to be told says where, in a hidden field.
+  for (const b of document.querySelectorAll("[data-push]"))
+    b.form.addEventListener("submit", async (e) => {
+      const field = b.form.elements.subscription;
+      if (field.value) return;
+      e.preventDefault();
+      try {
+        const worker = await navigator.serviceWorker.register("/sw.js");
+        await navigator.serviceWorker.ready;
+        const s = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: b.dataset.push });
+        field.value = JSON.stringify(s);
+        b.form.requestSubmit(b);
+      } catch (err) {
+        leaving = false;
+        b.textContent = "This browser cannot be told (" + err.name + ")";
+      }
+    });
+
   // What moved is drawn anew by the server, and its button is deaf for a moment again. What was typed is not lost.
   if (body.dataset.live && main && (main.dataset.c || document.querySelector(".list"))) {
     const events = new EventSource("/events?c=" + encodeURIComponent(main.dataset.c || ""));
