@@ -105,7 +105,11 @@ func (s *Service) Set(ctx context.Context, tenant wetink.Tenant, person wetink.P
 	case n > Max:
 		return fmt.Sprintf("it has %d characters; use %d at most", n, Max), nil
 	}
-	defer s.slot()()
+	release, err := s.slot(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	b, err := newRecord(tenant, person, phrase).encode()
 	if err != nil {
 		return "", err
@@ -113,10 +117,17 @@ func (s *Service) Set(ctx context.Context, tenant wetink.Tenant, person wetink.P
 	return "", s.records.PutPassphraseRecord(ctx, tenant, person, b)
 }
 
-// slot bounds the memory that many callers at once can take.
-func (s *Service) slot() func() {
-	s.slots <- struct{}{}
-	return func() { <-s.slots }
+// slot bounds the memory that many callers at once can take. Who gave up waiting takes none.
+func (s *Service) slot(ctx context.Context) (release func(), err error) {
+	if err := ctx.Err(); err != nil { // a free slot and an ended context: select would toss a coin
+		return nil, err
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // Check tells whether it is the person's passphrase. Somebody who has none, or is not there, looks the same as a wrong
@@ -128,9 +139,6 @@ func (s *Service) Check(ctx context.Context, tenant wetink.Tenant, person wetink
 
 func (s *Service) unlock(ctx context.Context, tenant wetink.Tenant, person wetink.Person, phrase secret.Bytes) (record, ed25519.PrivateKey, error) {
 	w := who{tenant, person}
-	if err := s.held(w); err != nil {
-		return record{}, nil, err
-	}
 	r, err := s.load(ctx, tenant, person)
 	nobody := errors.Is(err, ErrNoSetup)
 	if err != nil && !nobody {
@@ -139,30 +147,30 @@ func (s *Service) unlock(ctx context.Context, tenant wetink.Tenant, person wetin
 	if nobody { // takes as long, and fails
 		r = record{Salt: make([]byte, saltSize), PublicKey: make([]byte, ed25519.PublicKeySize)}
 	}
-	defer s.slot()()
+	if err := s.try(w); err != nil {
+		return record{}, nil, err
+	}
+	release, err := s.slot(ctx)
+	if err != nil {
+		return record{}, nil, err
+	}
+	defer release()
 	key := r.unlock(phrase)
-	s.tried(w, key != nil)
+	if key != nil {
+		s.right(w)
+	}
 	return r, key, nil
 }
 
 // freeTries are the wrong ones in a row after which it takes longer and longer.
 const freeTries = 5
 
-func (s *Service) held(w who) error {
+// try counts one as wrong before it is judged: counted after it, any number sent at once would all be judged.
+func (s *Service) try(w who) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if left := s.tries[w].until.Sub(s.now()); left > 0 {
 		return fmt.Errorf("%w: wait %d s", ErrTries, int(math.Ceil(left.Seconds())))
-	}
-	return nil
-}
-
-func (s *Service) tried(w who, right bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if right {
-		delete(s.tries, w)
-		return
 	}
 	if len(s.tries) >= 10_000 { // of names that somebody makes up
 		clear(s.tries)
@@ -172,6 +180,14 @@ func (s *Service) tried(w who, right bool) {
 		t.until = s.now().Add(min(30*time.Second<<min(t.wrong-freeTries, 10), 15*time.Minute))
 	}
 	s.tries[w] = t
+	return nil
+}
+
+// right forgets what was counted.
+func (s *Service) right(w who) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tries, w)
 }
 
 // Approve makes the evidence that person gave their passphrase for c's stored Statement, which was shown at that time by

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -226,6 +227,45 @@ func TestFiveWrongOnesInARowHaveToWait(t *testing.T) {
 	}
 	if is, err := s.Check(t.Context(), "", "ana", wrong); !is || err != nil {
 		t.Errorf("counted from anew: %v", err)
+	}
+}
+
+func TestOfManyGuessesAtOnceNoMoreThanFiveAreJudged(t *testing.T) {
+	_, s := enrolled()
+	var judged atomic.Int32
+	var all sync.WaitGroup
+	for range 40 {
+		all.Go(func() {
+			switch _, err := s.Check(t.Context(), "", "ana", secret.New([]byte("not the right one"))); {
+			case err == nil:
+				judged.Add(1)
+			case !errors.Is(err, passphrase.ErrTries):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := judged.Load(); n != 5 {
+		t.Errorf("%d were judged", n)
+	}
+}
+
+func TestARightOneForgetsTheWrongOnesBefore(t *testing.T) {
+	_, s := enrolled()
+	wrong := secret.New([]byte("not the right one"))
+	for i, p := range []secret.Bytes{wrong, wrong, wrong, wrong, phrase, wrong, phrase} {
+		if _, err := s.Check(t.Context(), "", "ana", p); err != nil {
+			t.Errorf("try %d: %v", i+1, err)
+		}
+	}
+}
+
+func TestNothingIsDerivedForACallerWhoIsGone(t *testing.T) {
+	_, s := enrolled()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Check(ctx, "", "ana", phrase); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

@@ -44,7 +44,7 @@ func (s *Store) AddPerson(ctx context.Context, p page.Person) error {
 	return err
 }
 
-// UpdatePerson implements page.People. Who is removed loses sessions and invitations with the same commit.
+// UpdatePerson implements page.People. Who is removed loses sessions, invitations and subscriptions with the same commit.
 func (s *Store) UpdatePerson(ctx context.Context, p page.Person) error {
 	if err := named(p.Name); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Store) UpdatePerson(ctx context.Context, p page.Person) error {
 		if p.Removed.IsZero() {
 			return nil
 		}
-		for _, table := range []string{"session", "invitation"} {
+		for _, table := range []string{"session", "invitation", "subscription"} {
 			if _, err := tx.Exec(`DELETE FROM `+table+` WHERE tenant = ? AND person = ?`, string(p.Tenant), string(p.ID)); err != nil {
 				return err
 			}

@@ -83,7 +83,8 @@ func TestThePasskeyOfSomebodyStaysTheirs(t *testing.T) {
 // An approval that was given and not used yet is checked against what is registered: who was removed has nothing.
 func TestWhoWasRemovedProvesNothingAnyMore(t *testing.T) {
 	s, ctx := with(t, "ana"), t.Context()
-	if err := errors.Join(s.PutPasskeyRecord(ctx, "", "ana", []byte{1}, []byte("key")), s.PutPassphraseRecord(ctx, "", "ana", []byte("phrase"))); err != nil {
+	if err := errors.Join(s.PutPasskeyRecord(ctx, "", "ana", []byte{1}, []byte("key")), s.PutPassphraseRecord(ctx, "", "ana", []byte("phrase")),
+		s.PutSubscription(ctx, "", "ana", "https://push.example/1", []byte("x"))); err != nil {
 		t.Fatal(err)
 	}
 	reach := func() string {
@@ -105,6 +106,12 @@ func TestWhoWasRemovedProvesNothingAnyMore(t *testing.T) {
 	}
 	if r, err := s.PassphraseRecord(ctx, "", "ana"); err != nil || r != nil {
 		t.Errorf("passphrase: %q %v", r, err)
+	}
+	if list, err := s.Subscriptions(ctx); err != nil || len(list) != 0 {
+		t.Errorf("still told: %q %v", list, err)
+	}
+	if list, err := s.PasskeyRecords(ctx, "", "ana"); err != nil || len(list) != 0 {
+		t.Errorf("passkeys: %q %v", list, err)
 	}
 }
 
