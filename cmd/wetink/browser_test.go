@@ -27,10 +27,11 @@ import (
 
 var pictures = flag.String("pictures", "", "folder for pictures of the pages")
 
-// chrome is one profile of Debian's Chromium.
+// chrome is one profile of Debian's Chromium. The profile is chromedp's to make and remove: Chromium goes on writing to it
+// for a moment after it was told to end, and a folder of the test's would not be empty then.
 func chrome(t *testing.T) context.Context {
 	t.Helper()
-	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir()),
+	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath("chromium"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"))
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), o...)
 	t.Cleanup(stop)
