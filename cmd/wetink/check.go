@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/wetink/wetink"
@@ -29,35 +29,71 @@ func (c *CheckCmd) Run(ctx context.Context) error {
 	if path == "" {
 		path = s.cfg.rulesFile()
 	}
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return usage{fmt.Errorf("%w: %w", rules.ErrRules, err)}
-	}
 	floor, err := s.cfg.floor(s.people)(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := rules.Parse(path, src, floor)
+	r, err := rules.Load(path, floor)
 	if err != nil {
-		return err
+		return c.refuse(s, err)
 	}
 	if c.Change != "" {
 		return c.match(ctx, s, r)
 	}
-	if s.json {
-		names := []string{}
-		for _, rule := range r.Rules {
-			names = append(names, rule.Name)
-		}
-		return s.printJSON(map[string]any{"file": path, "rules": names, "floor": floor})
+	return c.list(s, path, r, floor)
+}
+
+// refuse says what is wrong. As JSON it is the object of every error, and the mistakes one by one, for an editor.
+func (c *CheckCmd) refuse(s *session, err error) error {
+	var bad *rules.Error
+	if !s.json || !errors.As(err, &bad) {
+		return err
 	}
-	s.say("%s is good. Each change needs at least %s, of %d.\n", path, floor.Level, floor.People)
-	for _, rule := range r.Rules {
-		s.say("%s\n", rule.Words())
+	p := explain(err)
+	if err := s.printJSON(struct {
+		problem
+		File     string          `json:"file"`
+		Problems []rules.Problem `json:"problems"`
+	}{p, bad.File, bad.Problems}); err != nil {
+		return err
+	}
+	return exit(p.Exit)
+}
+
+// ruleJSON is a rule as --json prints it.
+type ruleJSON struct {
+	Name  string `json:"name"`
+	Line  int    `json:"line,omitempty"` // absent: built in
+	When  string `json:"when,omitempty"` // absent: always
+	Words string `json:"words"`
+	Why   string `json:"why,omitempty"`
+	Error string `json:"error,omitempty"` // it counts because its condition could not be evaluated
+}
+
+func ruleAsJSON(r rules.Rule) ruleJSON {
+	return ruleJSON{Name: r.Name, Line: r.Line, When: r.When, Words: r.Words(), Why: r.Why}
+}
+
+func (c *CheckCmd) list(s *session, path string, r *rules.Rules, floor wetink.Require) error {
+	if s.json {
+		list := []ruleJSON{}
+		for _, rule := range r.List() {
+			list = append(list, ruleAsJSON(rule))
+		}
+		return s.printJSON(map[string]any{"file": path, "version": r.Version(), "floor": floor, "rules": list, "notes": append([]string{}, r.Notes()...)})
+	}
+	s.say("%s is good. Each change needs at least %s, of %s.\n", render.Line(path), floor.Level, persons(floor))
+	for _, rule := range r.List() {
+		s.say("%d: %s: %s\n", rule.Line, render.Line(rule.Name), render.Line(rule.Words()))
+	}
+	s.say("What cannot be undone needs reauth, whatever the rules say.\n")
+	for _, n := range r.Notes() {
+		s.say("note: %s\n", render.Line(n))
 	}
 	return nil
 }
 
+// match tells what today's rules say of a stored change. At the claim the stricter of that and its Statement counts.
 func (c *CheckCmd) match(ctx context.Context, s *session, r *rules.Rules) error {
 	found, err := s.find(ctx, c.Change)
 	if err != nil {
@@ -67,23 +103,71 @@ func (c *CheckCmd) match(ctx context.Context, s *session, r *rules.Rules) error 
 	if err != nil {
 		return err
 	}
-	d, err := r.Decide(ctx, t, found.Before)
+	d, err := readable{r}.Decide(ctx, t, found.Before)
 	if err != nil {
 		return err
 	}
-	names := r.Matches(ctx, t, found.Before)
-	if s.json {
-		return s.printJSON(map[string]any{"change": found.ID, "rules": append([]string{}, names...), "require": d.Require, "deny": d.Deny})
+	matches, err := r.Match(ctx, t, found.Before)
+	if err != nil {
+		return err
 	}
-	for _, n := range names {
-		s.say("matches: %s\n", n)
+	needs := wetink.Stricter(t.Require, d.Require)
+	if s.json {
+		list := []ruleJSON{}
+		for _, m := range matches {
+			j := ruleAsJSON(m.Rule)
+			if m.Err != nil {
+				j.Error = m.Err.Error()
+			}
+			list = append(list, j)
+		}
+		out := map[string]any{"change": found.ID, "rules": list, "require": d.Require, "signed": t.Require, "needs": needs,
+			"deny": d.Deny, "why": append([]string{}, d.Why...), "version": d.Version}
+		if d.TTL > 0 {
+			out["ttl_seconds"] = int64(d.TTL.Seconds())
+		}
+		if d.Cap != nil {
+			out["cap"] = d.Cap
+		}
+		return s.printJSON(out)
+	}
+	for _, m := range matches {
+		s.say("matches: %s (%s)\n", render.Line(m.Rule.Name), render.Line(m.Rule.Words()))
+		if m.Err != nil {
+			s.say("  its condition could not be evaluated, so it counts: %s\n", render.Line(m.Err.Error()))
+		}
+	}
+	if len(matches) == 0 {
+		s.say("no rule matches\n")
 	}
 	if d.Deny != "" {
-		s.say("denied: %s\n", d.Deny)
+		s.say("denied: %s\n", render.Line(d.Deny))
 		return nil
 	}
-	s.say("needs level %s, of %d\n", d.Require.Level, d.Require.People)
+	s.say("needs level %s, of %s\n", needs.Level, persons(needs))
+	if t.Require != d.Require {
+		s.say("  it was proposed with level %s, of %s; these rules ask for level %s, of %s: the stricter counts\n",
+			t.Require.Level, persons(t.Require), d.Require.Level, persons(d.Require))
+	}
+	if d.TTL > 0 {
+		s.say("valid for %s after its preview\n", d.TTL)
+	}
+	if d.Cap != nil {
+		s.say("counts as %s: at most %d a day\n", render.Line(d.Cap.Name), d.Cap.Max)
+	}
 	return nil
+}
+
+// persons says how many people have to agree.
+func persons(r wetink.Require) string {
+	who := "1 person"
+	if r.People > 1 {
+		who = fmt.Sprintf("%d people", r.People)
+	}
+	if r.Other {
+		who += " other than who asked"
+	}
+	return who
 }
 
 // rulesFile is the file of rules of this home. It may be missing.

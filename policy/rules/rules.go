@@ -7,301 +7,204 @@
 //	    require: passkey
 //	    why: Deleted events come back with other ids.
 //
-// Every rule whose condition holds counts, and the strictest wins: the highest level, the most people, the shortest time,
-// the smallest cap; a deny wins over all. Rules can only raise what the configuration demands (the floor), never lower it.
-// A condition that cannot be evaluated, or takes too long, counts as holding: it fails closed.
+// Every rule whose condition holds counts, and the strictest wins: the highest level, the most people, the shortest time;
+// a deny wins over all. A change takes one cap: of the name that comes first in the file, the smallest. Rules can only raise
+// what the configuration demands (the floor), never lower it, and what cannot be undone needs reauth whatever they say.
+// A condition that cannot be evaluated, or costs too much, counts as holding: it fails closed.
 //
-// Conditions see change, ops, before, account and risk, and nothing else: no clock, no network. So a Policy of rules is a
-// pure function, and the claim asks it again. Integers of payloads are exact within 64 bits; other numbers are doubles.
+// Conditions see these, and nothing else: no clock, no network. So a Policy of rules is a pure function, and the claim
+// asks it again.
+//
+//	change   id, target, client, requester, tenant, account, undoes, replaces, on_failure, warnings, undo.extent, undo.for
+//	ops      a list: action, object, payload, key, blobs (a list: sha256, size, type)
+//	before   a list, one an op: absent, object, body
+//	account  the resolved account
+//	risk     irreversible, partial_undo, deletes, creates, updates, objects, warnings
+//
+// Payload and body are JSON, or null. Integers are exact within 64 bits; other numbers are doubles, so two that differ far
+// behind the point may be equal. A member that is missing is an error, and so the rule counts: ask has() first.
 package rules
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"cel.dev/cel-go/cel"
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/wetink/wetink"
 )
 
-// ErrRules says that a file of rules cannot be used. Its message names file and line.
+// ErrRules says that rules cannot be used. Parse's errors are of type *Error and wrap it.
 var ErrRules = errors.New("rules")
 
-// Levels are the configuration's words.
-var Levels = map[string]wetink.Level{
+// words are the configuration's, for levels.
+var words = map[string]wetink.Level{
 	"auto": wetink.Auto, "agent": wetink.Agent, "card": wetink.Host, "page": wetink.Session, "reauth": wetink.Reauth, "passkey": wetink.Passkey,
 }
 
-// file is the YAML.
-type file struct {
-	Version int    `yaml:"version"`
-	Rules   []Rule `yaml:"rules"`
-}
-
-// Rule is one of the file.
+// Rule is one of a file. What is zero is not demanded.
 type Rule struct {
-	Name    string `yaml:"name"`
-	When    string `yaml:"when"` // CEL; "": always
-	Deny    string `yaml:"deny"`
-	Require string `yaml:"require"`
-	People  int    `yaml:"people"`
-	Other   bool   `yaml:"other"`
-	TTL     string `yaml:"ttl"`
-	Cap     *Cap   `yaml:"cap"`
-	Why     string `yaml:"why"`
+	Name    string
+	When    string // CEL; "": always
+	Deny    string // reason
+	Require string // auto, agent, card, page, reauth or passkey
+	People  int
+	Other   bool // the requester does not count
+	TTL     time.Duration
+	Cap     *wetink.Cap
+	Why     string
+	Line    int // of the file; 0: built in
 
-	line    int
-	level   wetink.Level
-	ttl     time.Duration
 	program cel.Program
 }
 
-// Cap of a rule.
-type Cap struct {
-	Name string `yaml:"name"`
-	Max  int    `yaml:"max"`
-}
+// irreversible is built in: it counts whatever the file says.
+var irreversible = Rule{Name: "what cannot be undone", Require: "reauth", Why: "It cannot be undone."}
 
-// Rules implement wetink.Policy. They are safe for concurrent use.
+// Rules implement wetink.Policy. They do not change, and are safe for concurrent use.
 type Rules struct {
-	Rules   []Rule
+	rules   []Rule
 	floor   wetink.Require
 	version string
 }
 
-// maxCost of one condition: far above what a condition over twenty-five operations takes, far below a noticeable time.
-const maxCost = 1_000_000
+// List returns the rules in the order of the file.
+func (r *Rules) List() []Rule { return slices.Clone(r.rules) }
 
-// maxPeople that a rule may ask for: more is a mistake.
-const maxPeople = 10
+// Version names the bytes of the file and the floor. It goes into the Statement.
+func (r *Rules) Version() string { return r.version }
 
-// Parse reads rules. name is the file's, for errors.
-func Parse(name string, src []byte, floor wetink.Require) (*Rules, error) {
-	var f file
-	if err := yaml.UnmarshalWithOptions(src, &f, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
-		return nil, fmt.Errorf("%w: %s: %s", ErrRules, name, strings.TrimSpace(yaml.FormatError(err, false, true)))
-	}
-	tree, err := parser.ParseBytes(src, 0)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRules, name, err)
-	}
-	if f.Version != 1 {
-		return nil, fmt.Errorf("%w: %s:%d: version is %d: want 1", ErrRules, name, line(tree, "$.version"), f.Version)
-	}
-	env, err := environment()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRules, err)
-	}
-	var problems []error
-	seen := map[string]bool{}
-	for i := range f.Rules {
-		r := &f.Rules[i]
-		at := fmt.Sprintf("$.rules[%d]", i)
-		bad := func(member, format string, args ...any) {
-			l := line(tree, at+"."+member)
-			if l == 0 {
-				l = line(tree, at)
-			}
-			problems = append(problems, fmt.Errorf("%w: %s:%d: %s", ErrRules, name, l, fmt.Sprintf(format, args...)))
-		}
-		r.line = line(tree, at)
-		switch {
-		case r.Name == "":
-			bad("name", "rule %d has no name", i+1)
-		case seen[r.Name]:
-			bad("name", "another rule is named %q", r.Name)
-		}
-		seen[r.Name] = true
-		if r.Require != "" {
-			level, ok := Levels[r.Require]
-			if !ok {
-				bad("require", "require is %q: want auto, agent, card, page, reauth or passkey", r.Require)
-			}
-			r.level = level
-		}
-		if r.People < 0 || r.People > maxPeople {
-			bad("people", "people is %d: want 1 to %d", r.People, maxPeople)
-		}
-		if r.TTL != "" {
-			if r.ttl, err = time.ParseDuration(r.TTL); err != nil || r.ttl < time.Minute || r.ttl > time.Hour {
-				bad("ttl", "ttl is %q: want a duration from 1m to 60m", r.TTL)
-			}
-		}
-		if r.Cap != nil && (r.Cap.Name == "" || r.Cap.Max < 1) {
-			bad("cap", "a cap has a name and a max of 1 or more")
-		}
-		if r.Deny == "" && r.Require == "" && r.People == 0 && !r.Other && r.TTL == "" && r.Cap == nil {
-			bad("name", "%q demands nothing: give it deny, require, people, other, ttl or cap", r.Name)
-		}
-		if r.When != "" {
-			if r.program, err = compile(env, r.When); err != nil {
-				bad("when", "%v", err)
-			}
+// Notes tell what is allowed and yet may surprise.
+func (r *Rules) Notes() (notes []string) {
+	var caps []string
+	for _, rule := range r.rules {
+		if rule.Cap != nil && !slices.Contains(caps, rule.Cap.Name) {
+			caps = append(caps, rule.Cap.Name)
 		}
 	}
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
+	if len(caps) > 1 {
+		notes = append(notes, fmt.Sprintf("caps have %d names (%s): a change that several of them match takes only the one that comes first in the file",
+			len(caps), strings.Join(caps, ", ")))
 	}
-	sum := sha256.Sum256(src)
-	return &Rules{Rules: f.Rules, floor: floor, version: fmt.Sprintf("rules/%s+%s", hex.EncodeToString(sum[:8]), floor.Level)}, nil
+	for _, rule := range r.rules {
+		if level, ok := words[rule.Require]; ok && level < r.floor.Level && rule.Deny == "" {
+			notes = append(notes, fmt.Sprintf("line %d: require %s has no effect: every change needs %s already", rule.Line, rule.Require, Word(r.floor.Level)))
+		}
+	}
+	return notes
 }
 
-// line of a node; 0 if there is none.
-func line(tree *ast.File, path string) int {
-	p, err := yaml.PathString(path)
+// Match is a rule that counts for a change. Err says that its condition could not be evaluated, and that it counts
+// for that reason; it may hold content.
+type Match struct {
+	Rule Rule
+	Err  error
+}
+
+// Match lists the rules that count for a change: the built-in one first, then in the order of the file. Its error says that
+// nothing was decided: ctx ended, or t and before are not what an Engine would ask about.
+func (r *Rules) Match(ctx context.Context, t wetink.Terms, before []wetink.Snapshot) (found []Match, err error) {
+	vars, err := variables(t, before)
 	if err != nil {
-		return 0
+		return nil, err
 	}
-	n, err := p.FilterFile(tree)
-	if err != nil || n == nil || n.GetToken() == nil {
-		return 0
+	if vars.irreversible {
+		found = append(found, Match{Rule: irreversible})
 	}
-	return n.GetToken().Position.Line
-}
-
-func environment() (*cel.Env, error) {
-	object := cel.MapType(cel.StringType, cel.DynType)
-	return cel.NewEnv(cel.Variable("change", object), cel.Variable("ops", cel.ListType(object)), cel.Variable("before", cel.ListType(object)),
-		cel.Variable("account", cel.StringType), cel.Variable("risk", object))
-}
-
-func compile(env *cel.Env, when string) (cel.Program, error) {
-	tree, issues := env.Compile(when)
-	if issues.Err() != nil {
-		return nil, fmt.Errorf("the condition: %w", issues.Err())
+	for _, rule := range r.rules {
+		holds, err := rule.holds(ctx, vars)
+		// An evaluation that was interrupted looks like one that failed. It must not become an answer that depends on time.
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("evaluate rule %q: %w", rule.Name, ctx.Err())
+		}
+		if holds {
+			found = append(found, Match{Rule: rule, Err: err})
+		}
 	}
-	if t := tree.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("the condition is a %s: want true or false", t)
-	}
-	return env.Program(tree, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(1000))
+	return found, nil
 }
 
 // Decide implements wetink.Policy.
 func (r *Rules) Decide(ctx context.Context, t wetink.Terms, before []wetink.Snapshot) (wetink.Decision, error) {
-	d := wetink.Decision{Require: r.floor, Version: r.version}
-	d.Require.People = max(d.Require.People, 1)
-	if t.Undo.Extent == wetink.NoUndo { // what cannot be taken back is looked at twice, whatever the file says
-		d.Require.Level = max(d.Require.Level, wetink.Reauth)
-		d.Why = append(d.Why, "It cannot be undone.")
+	found, err := r.Match(ctx, t, before)
+	if err != nil {
+		return wetink.Decision{}, err
 	}
-	vars := variables(t, before)
-	matched := slices.Clone(r.Rules)
-	matched = slices.DeleteFunc(matched, func(rule Rule) bool { return !rule.holds(ctx, vars) })
-	slices.SortStableFunc(matched, func(a, b Rule) int { return int(b.level) - int(a.level) })
-	for _, rule := range matched {
+	d := wetink.Decision{Require: wetink.Stricter(r.floor, wetink.Require{People: 1}), Version: r.version}
+	for _, m := range found {
+		rule := m.Rule
 		if rule.Deny != "" && d.Deny == "" {
 			d.Deny = rule.Deny
+			if m.Err != nil { // without the error, which may hold content: the reason goes to the agent
+				d.Deny += fmt.Sprintf(" (rule %q could not be evaluated, so it counts)", rule.Name)
+			}
 		}
-		d.Require = wetink.Stricter(d.Require, wetink.Require{Level: rule.level, People: rule.People, Other: rule.Other})
-		if rule.ttl > 0 && (d.TTL == 0 || rule.ttl < d.TTL) {
-			d.TTL = rule.ttl
+		d.Require = wetink.Stricter(d.Require, wetink.Require{Level: words[rule.Require], People: rule.People, Other: rule.Other})
+		if rule.TTL > 0 && (d.TTL == 0 || rule.TTL < d.TTL) {
+			d.TTL = rule.TTL
 		}
 		if c := rule.Cap; c != nil && (d.Cap == nil || d.Cap.Name == c.Name && c.Max < d.Cap.Max) {
 			d.Cap = &wetink.Cap{Name: c.Name, Max: c.Max}
 		}
-		d.Why = append(d.Why, strings.TrimSpace(rule.Name+". "+rule.Why))
+	}
+	slices.SortStableFunc(found, func(a, b Match) int { return a.Rule.compare(b.Rule) })
+	for _, m := range found {
+		d.Why = append(d.Why, m.why())
 	}
 	return d, nil
 }
 
-// holds reports whether the condition holds. One that cannot be evaluated does.
-func (rule Rule) holds(ctx context.Context, vars map[string]any) bool {
-	if rule.program == nil {
-		return true
+// compare sorts the stricter rule first.
+func (rule Rule) compare(b Rule) int {
+	yes := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
 	}
-	out, _, err := rule.program.ContextEval(context.WithoutCancel(ctx), vars)
-	if err != nil {
-		return true
-	}
-	b, ok := out.Value().(bool)
-	return !ok || b
+	return cmp.Or(
+		cmp.Compare(yes(b.Deny != ""), yes(rule.Deny != "")),
+		cmp.Compare(words[b.Require], words[rule.Require]),
+		cmp.Compare(b.People, rule.People),
+		cmp.Compare(yes(b.Other), yes(rule.Other)),
+		cmp.Compare(yes(b.TTL > 0), yes(rule.TTL > 0)),
+		cmp.Compare(rule.TTL, b.TTL),
+		cmp.Compare(yes(b.Cap != nil), yes(rule.Cap != nil)),
+	)
 }
 
-// Matches lists the rules that count for a change, for `wetink check`.
-func (r *Rules) Matches(ctx context.Context, t wetink.Terms, before []wetink.Snapshot) (names []string) {
-	vars := variables(t, before)
-	for _, rule := range r.Rules {
-		if rule.holds(ctx, vars) {
-			names = append(names, rule.Name)
-		}
+func (m Match) why() string {
+	if m.Rule.Line == 0 {
+		return m.Rule.Why
 	}
-	return names
+	s := strings.TrimRight(m.Rule.Name, ".") + "."
+	if m.Rule.Why != "" {
+		s += " " + m.Rule.Why
+	} else if m.Rule.Deny != "" {
+		s += " " + m.Rule.Deny
+	}
+	if m.Err != nil {
+		s += fmt.Sprintf(" (Its condition could not be evaluated, so it counts: %v)", m.Err)
+	}
+	return s
 }
 
-func variables(t wetink.Terms, before []wetink.Snapshot) map[string]any {
-	ops, was := []any{}, []any{}
-	counts := map[string]int64{}
-	for i, op := range t.Ops {
-		counts[op.Action]++
-		ops = append(ops, map[string]any{"action": op.Action, "object": op.Object, "payload": value(op.Payload), "key": op.Key, "blobs": int64(len(op.Blobs))})
-		if i < len(before) {
-			was = append(was, map[string]any{"absent": before[i].Absent, "object": before[i].Object, "body": value(before[i].Body)})
+// Word is the configuration's for a level.
+func Word(l wetink.Level) string {
+	for word, level := range words {
+		if level == l {
+			return word
 		}
 	}
-	warnings := make([]any, len(t.Warnings))
-	for i, w := range t.Warnings {
-		warnings[i] = w
-	}
-	return map[string]any{
-		"change": map[string]any{"id": string(t.Change), "target": t.Target, "client": t.Client, "requester": string(t.Requester), "tenant": string(t.Tenant),
-			"account": string(t.Account), "undoes": string(t.Undoes), "replaces": string(t.Replaces), "on_failure": string(t.OnFailure),
-			"warnings": warnings, "undo": map[string]any{"extent": string(t.Undo.Extent), "seconds": int64(t.Undo.Until / time.Second)}},
-		"ops": ops, "before": was, "account": string(t.Account),
-		"risk": map[string]any{"irreversible": t.Undo.Extent == wetink.NoUndo, "partial_undo": t.Undo.Extent == wetink.PartialUndo, "objects": int64(len(t.Ops)),
-			"deletes": counts["delete"], "creates": counts["create"], "updates": counts["update"], "warnings": int64(len(t.Warnings))},
-	}
+	return l.String()
 }
 
-// value is JSON as CEL reads it: whole numbers within 64 bits are ints, others doubles. What is no JSON is null.
-func value(raw json.RawMessage) any {
-	if len(raw) == 0 {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return nil
-	}
-	return exact(v)
-}
-
-func exact(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return n
-		}
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = exact(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = exact(v[k])
-		}
-	}
-	return v
-}
-
-// Words says in words what a rule does.
+// Words say what a rule does.
 func (rule Rule) Words() string {
 	var parts []string
 	add := func(ok bool, format string, args ...any) {
@@ -311,67 +214,28 @@ func (rule Rule) Words() string {
 	}
 	add(rule.Deny != "", "deny: %s", rule.Deny)
 	add(rule.Require != "", "require %s", rule.Require)
-	add(rule.People > 0, "%d people", rule.People)
+	add(rule.People == 1, "1 person")
+	add(rule.People > 1, "%d people", rule.People)
 	add(rule.Other, "other than who asked")
-	add(rule.ttl > 0, "valid for %s", rule.ttl)
+	add(rule.TTL > 0, "valid for %s", short(rule.TTL))
 	if rule.Cap != nil {
 		add(true, "at most %d a day (%s)", rule.Cap.Max, rule.Cap.Name)
 	}
 	when := "always"
 	if rule.When != "" {
-		when = "when " + rule.When
+		when = "when " + strings.Join(strings.Fields(rule.When), " ")
 	}
-	return fmt.Sprintf("%d: %s: %s, %s", rule.line, rule.Name, strings.Join(parts, ", "), when)
+	return fmt.Sprintf("%s, %s", strings.Join(parts, ", "), when)
 }
 
-// File is a Policy that follows a file. Each decision reads it: a rule that was added counts from the next one on. A file
-// that became invalid is an error, never a reason to go on with older, laxer rules. Without a file the floor counts.
-type File struct {
-	path  string
-	floor func(context.Context) (wetink.Require, error)
-
-	mu    sync.Mutex
-	src   []byte
-	at    wetink.Require
-	rules *Rules
-}
-
-// NewFile returns the Policy of a file that may come, go and change. floor is asked each time.
-func NewFile(path string, floor func(context.Context) (wetink.Require, error)) *File {
-	return &File{path: path, floor: floor}
-}
-
-// Decide implements wetink.Policy.
-func (f *File) Decide(ctx context.Context, t wetink.Terms, before []wetink.Snapshot) (wetink.Decision, error) {
-	r, err := f.Rules(ctx)
-	if err != nil {
-		return wetink.Decision{}, err
+// short is a duration without the zeros that its String ends with.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
 	}
-	return r.Decide(ctx, t, before)
-}
-
-// Rules are those of the file as it is now.
-func (f *File) Rules(ctx context.Context) (*Rules, error) {
-	floor, err := f.floor(ctx)
-	if err != nil {
-		return nil, err
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
 	}
-	src, err := os.ReadFile(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		src, err = []byte("version: 1\n"), nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRules, err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.rules != nil && bytes.Equal(src, f.src) && f.at == floor {
-		return f.rules, nil
-	}
-	r, err := Parse(f.path, src, floor)
-	if err != nil {
-		return nil, err
-	}
-	f.src, f.at, f.rules = src, floor, r
-	return r, nil
+	return s
 }
