@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"sync"
 	"time"
@@ -51,8 +52,14 @@ type Service struct {
 	slots   chan struct{} // each derivation takes 64 MiB
 
 	mu    sync.Mutex
-	tries map[who]tries
+	seed  maphash.Seed // of bucket; random, so that nobody can choose a name that shares the bucket of another
+	tries [buckets]tries
 }
+
+// buckets of counts. A table of fixed size needs no room for names that somebody makes up, and forgets none: what is
+// cleared when it is full, a flood of names would clear. Two names in one bucket wait for one another, which gives
+// nobody more guesses, and looks the same for names that are there and names that are not.
+const buckets = 1 << 16
 
 type who struct {
 	tenant wetink.Tenant
@@ -66,7 +73,7 @@ type tries struct {
 
 // New returns a Service on the records.
 func New(records Records, o *Options) *Service {
-	s := &Service{records: records, now: time.Now, slots: make(chan struct{}, 2), tries: map[who]tries{}}
+	s := &Service{records: records, now: time.Now, slots: make(chan struct{}, 2), seed: maphash.MakeSeed()}
 	if o != nil && o.Now != nil {
 		s.now = o.Now
 	}
@@ -169,25 +176,23 @@ const freeTries = 5
 func (s *Service) try(w who) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if left := s.tries[w].until.Sub(s.now()); left > 0 {
+	t := s.bucket(w)
+	if left := t.until.Sub(s.now()); left > 0 {
 		return fmt.Errorf("%w: wait %d s", ErrTries, int(math.Ceil(left.Seconds())))
 	}
-	if len(s.tries) >= 10_000 { // of names that somebody makes up
-		clear(s.tries)
-	}
-	t := s.tries[w]
 	if t.wrong++; t.wrong >= freeTries {
 		t.until = s.now().Add(min(30*time.Second<<min(t.wrong-freeTries, 10), 15*time.Minute))
 	}
-	s.tries[w] = t
 	return nil
 }
+
+func (s *Service) bucket(w who) *tries { return &s.tries[maphash.Comparable(s.seed, w)%buckets] }
 
 // right forgets what was counted.
 func (s *Service) right(w who) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.tries, w)
+	*s.bucket(w) = tries{}
 }
 
 // Approve makes the evidence that person gave their passphrase for c's stored Statement, which was shown at that time by

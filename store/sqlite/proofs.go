@@ -20,13 +20,18 @@ func (s *Store) PassphraseRecord(ctx context.Context, tenant wetink.Tenant, pers
 	return record, err
 }
 
-// PutPassphraseRecord implements passphrase.Records.
+// PutPassphraseRecord implements passphrase.Records. For somebody who is not there it is ErrUnknown: a record that
+// nobody reads would look set up, and would begin to count with whoever is added by that name.
 func (s *Store) PutPassphraseRecord(ctx context.Context, tenant wetink.Tenant, person wetink.Person, record []byte) error {
 	if err := named(string(tenant), string(person)); err != nil {
 		return err
 	}
-	_, err := s.write(ctx, `INSERT INTO passphrase (tenant, person, record) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET record = excluded.record`,
-		string(tenant), string(person), record)
+	n, err := s.write(ctx, `INSERT INTO passphrase (tenant, person, record) SELECT tenant, id, ? FROM person WHERE tenant = ? AND id = ? AND removed = 0
+		ON CONFLICT DO UPDATE SET record = excluded.record`,
+		record, string(tenant), string(person))
+	if err == nil && n == 0 {
+		err = fmt.Errorf("passphrase of %.50q: %w", person, page.ErrUnknown)
+	}
 	return err
 }
 
@@ -64,7 +69,8 @@ func (s *Store) PasskeyRecord(ctx context.Context, id []byte) (tenant wetink.Ten
 	return tenant, person, record, err
 }
 
-// PutPasskeyRecord implements passkey.Records. An id that is somebody else's stays theirs.
+// PutPasskeyRecord implements passkey.Records. An id that is somebody else's stays theirs, and somebody who is not there
+// gets none: ErrTaken and ErrUnknown.
 func (s *Store) PutPasskeyRecord(ctx context.Context, tenant wetink.Tenant, person wetink.Person, id, record []byte) error {
 	if err := named(string(tenant), string(person)); err != nil {
 		return err
@@ -72,13 +78,25 @@ func (s *Store) PutPasskeyRecord(ctx context.Context, tenant wetink.Tenant, pers
 	if len(id) == 0 || len(id) > 1023 { // WebAuthn, section 6.1: at most 1023 bytes
 		return errors.New("passkey: an id has 1 to 1023 bytes")
 	}
-	n, err := s.write(ctx, `INSERT INTO passkey (id, tenant, person, record) VALUES (?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET record = excluded.record WHERE tenant = excluded.tenant AND person = excluded.person`,
-		id, string(tenant), string(person), record)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("passkey: %w", page.ErrTaken)
-	}
-	return err
+	return s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		there := false
+		for _, err := range tx.Query(selectPerson+` AND id = ?`, string(tenant), string(person)) {
+			if err != nil {
+				return err
+			}
+			there = true
+		}
+		if !there {
+			return sqlite.Refuse(fmt.Errorf("passkey of %.50q: %w", person, page.ErrUnknown))
+		}
+		n, err := tx.Exec(`INSERT INTO passkey (id, tenant, person, record) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET record = excluded.record WHERE tenant = excluded.tenant AND person = excluded.person`,
+			id, string(tenant), string(person), record)
+		if err == nil && n == 0 {
+			return sqlite.Refuse(fmt.Errorf("passkey: %w", page.ErrTaken))
+		}
+		return err
+	})
 }
 
 // RemovePasskeyRecord implements passkey.Records.
@@ -92,6 +110,9 @@ func (s *Store) RemovePasskeyRecord(ctx context.Context, tenant wetink.Tenant, p
 
 // AddDecision implements page.Decisions.
 func (s *Store) AddDecision(ctx context.Context, tenant wetink.Tenant, person wetink.Person, change wetink.ChangeID, yes bool, looked time.Duration, at time.Time) error {
+	if err := named(string(tenant), string(person), string(change)); err != nil {
+		return err
+	}
 	_, err := s.write(ctx, `INSERT INTO decision (tenant, person, at, change, yes, looked) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		string(tenant), string(person), millis(at), string(change), flag(yes), looked.Milliseconds())
 	return err

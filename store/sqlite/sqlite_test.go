@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +116,87 @@ func TestWhoWasRemovedProvesNothingAnyMore(t *testing.T) {
 	}
 }
 
+// What nobody reads must not look stored, and must not wait for whoever is added by that name.
+func TestNobodyAndWhoWasRemovedGetNoProofs(t *testing.T) {
+	s, ctx := with(t, "ana", "gone"), t.Context()
+	if err := s.UpdatePerson(ctx, page.Person{ID: "gone", Removed: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []struct {
+		tenant wetink.Tenant
+		person wetink.Person
+	}{{"", "gone"}, {"", "later"}, {"other", "ana"}} {
+		if err := s.PutPassphraseRecord(ctx, who.tenant, who.person, []byte("x")); !errors.Is(err, page.ErrUnknown) {
+			t.Errorf("passphrase of %v: %v", who, err)
+		}
+		if err := s.PutPasskeyRecord(ctx, who.tenant, who.person, []byte{1}, []byte("x")); !errors.Is(err, page.ErrUnknown) {
+			t.Errorf("passkey of %v: %v", who, err)
+		}
+	}
+	if err := errors.Join(s.AddPerson(ctx, page.Person{ID: "later", Created: time.Now()}), s.AddPerson(ctx, page.Person{Tenant: "other", ID: "ana", Created: time.Now()})); err != nil {
+		t.Fatal(err)
+	}
+	for _, tenant := range []wetink.Tenant{"", "other"} {
+		for _, person := range []wetink.Person{"later", "ana"} {
+			if r, err := s.PassphraseRecord(ctx, tenant, person); err != nil || r != nil {
+				t.Errorf("%q %q: %q %v", tenant, person, r, err)
+			}
+		}
+	}
+	if any, err := s.AnyPasskey(ctx); err != nil || any {
+		t.Error(any, err)
+	}
+	if any, err := s.AnyPassphrase(ctx); err != nil || any {
+		t.Error(any, err)
+	}
+}
+
+func TestThePassphraseOfAnotherTenantIsAnother(t *testing.T) {
+	s, ctx := with(t, "ana"), t.Context()
+	if err := errors.Join(s.AddPerson(ctx, page.Person{Tenant: "other", ID: "ana", Created: time.Now()}), s.PutPassphraseRecord(ctx, "other", "ana", []byte("theirs"))); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.PassphraseRecord(ctx, "", "ana"); err != nil || r != nil {
+		t.Errorf("%q %v", r, err)
+	}
+	if r, err := s.PassphraseRecord(ctx, "other", "ana"); err != nil || string(r) != "theirs" {
+		t.Errorf("%q %v", r, err)
+	}
+}
+
+func TestNamesThatDoNotFitAreRefusedEverywhere(t *testing.T) {
+	s, ctx := with(t, "ana"), t.Context()
+	for _, bad := range []string{"a\x00b", "\xff", strings.Repeat("x", 1<<20)} {
+		id, now := wetink.Person(bad), time.Now()
+		for what, err := range map[string]error{
+			"person":       s.AddPerson(ctx, page.Person{ID: id, Created: now}),
+			"a tenant":     s.AddPerson(ctx, page.Person{Tenant: wetink.Tenant(bad), ID: "ana", Created: now}),
+			"a new name":   s.UpdatePerson(ctx, page.Person{ID: "ana", Name: bad}),
+			"session":      s.AddSession(ctx, page.Session{Person: id, Created: now}),
+			"browser":      s.AddSession(ctx, page.Session{Person: "ana", Agent: bad, Created: now}),
+			"invitation":   s.AddInvitation(ctx, page.Invitation{Person: id}),
+			"passphrase":   s.PutPassphraseRecord(ctx, "", id, []byte("x")),
+			"passkey":      s.PutPasskeyRecord(ctx, "", id, []byte{1}, []byte("x")),
+			"decision":     s.AddDecision(ctx, "", id, "chg_a", true, 0, now),
+			"its change":   s.AddDecision(ctx, "", "ana", wetink.ChangeID(bad), true, 0, now),
+			"cursor":       s.SetCursor(ctx, bad, 1),
+			"subscription": s.PutSubscription(ctx, "", "ana", bad, []byte("x")),
+		} {
+			if err == nil || errors.Is(err, page.ErrUnknown) {
+				t.Errorf("%s with %.10q: %v", what, bad, err)
+			}
+		}
+		if _, err := s.Person(ctx, "", id); !errors.Is(err, page.ErrUnknown) {
+			t.Errorf("looked for %.10q: %v", bad, err)
+		}
+	}
+	for _, id := range [][]byte{nil, make([]byte, 1024)} {
+		if err := s.PutPasskeyRecord(ctx, "", "ana", id, []byte("x")); err == nil {
+			t.Errorf("a passkey with an id of %d bytes", len(id))
+		}
+	}
+}
+
 func TestPassphrasesCursorsSubscriptionsAndKeysComeBack(t *testing.T) {
 	path, ctx := newPath(t), t.Context()
 	s, other := open(t, path), open(t, path)
@@ -178,16 +260,30 @@ func TestSessionsThatAreOverAreForgotten(t *testing.T) {
 	}
 }
 
-func TestAFileThatOthersCanReadIsRefused(t *testing.T) {
-	path := newPath(t)
-	if err := open(t, path).Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if s, err := sqlite.Open(path); err == nil {
-		s.Close()
-		t.Error("it was opened")
+// Who can write the file sets the key that a passphrase is checked against. internal/sqlite holds the whole list, owners
+// among it; here it is shown that this file is under it, and made private.
+func TestAFileThatOthersCanReachIsRefused(t *testing.T) {
+	for name, loosen := range map[string]func(path string) error{
+		"others can read it":        func(p string) error { return os.Chmod(p, 0o644) },
+		"the group can read it":     func(p string) error { return os.Chmod(p, 0o640) },
+		"others can enter its home": func(p string) error { return os.Chmod(filepath.Dir(p), 0o755) },
+		"a link": func(p string) error {
+			return errors.Join(os.Rename(p, p+".real"), os.Symlink(p+".real", p))
+		},
+	} {
+		path := newPath(t)
+		if err := open(t, path).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 {
+			t.Fatalf("a new one: %v, %v", info.Mode(), err)
+		}
+		if err := loosen(path); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := sqlite.Open(path); err == nil {
+			t.Errorf("%s: it was opened", name)
+			s.Close()
+		}
 	}
 }
