@@ -96,7 +96,7 @@ type Change struct {
 	// Copies from the Statement, so that lists and caps need not decode it. The Statement decides.
 	Target   string
 	Account  Account
-	Undoes   ChangeID // this Change is the undo of that one
+	Undoes   []Undone // this Change is the undo of those
 	Replaces ChangeID // this Change replaces that one
 
 	Approvals []Approval
@@ -118,7 +118,7 @@ func (c Change) Terms() (Terms, error) {
 	}
 	switch {
 	case t.Change != c.ID, t.Tenant != c.Tenant, t.Target != c.Target, t.Account != c.Account,
-		t.Undoes != c.Undoes, t.Replaces != c.Replaces:
+		!slices.Equal(t.Undoes, c.Undoes), t.Replaces != c.Replaces:
 		return Terms{}, fmt.Errorf("%w: row and statement of %s differ", ErrTampered, c.ID)
 	case len(c.Before) != len(t.Ops):
 		return Terms{}, fmt.Errorf("%w: %s has %d snapshots for %d operations", ErrTampered, c.ID, len(c.Before), len(t.Ops))
@@ -233,7 +233,7 @@ func Settle(ops int, steps []Step, stopped bool) Status {
 func Shown(c Change, undo *Change) string {
 	if undo != nil && undo.ordered() {
 		// The clean-up that the Terms ordered: until it is read back, part of the change is out there.
-		if undo.Status == Applied && c.effects() <= len(undo.Before) {
+		if undo.Status == Applied && c.undoneBy(*undo) {
 			return "apply_failed"
 		}
 		return "apply_partial"
@@ -243,10 +243,10 @@ func Shown(c Change, undo *Change) string {
 		case Applying:
 			return "undoing"
 		case Applied:
-			if c.effects() > len(undo.Before) {
-				return "undo_partial"
+			if c.undoneBy(*undo) {
+				return "undone"
 			}
-			return "undone"
+			return "undo_partial"
 		case Failed, Partial, InDoubt:
 			return "undo_" + string(undo.Status)
 		case Pending, Approved, Expired, Rejected, Superseded: // nothing was undone
@@ -258,6 +258,19 @@ func Shown(c Change, undo *Change) string {
 	case Pending, Approved, Applying, Applied, Expired, Rejected, Superseded:
 	}
 	return string(c.Status)
+}
+
+// undoneBy reports whether undo was planned with all effects of c that are known now. Where c was undone and redone before,
+// undo names what brought it back.
+func (c Change) undoneBy(undo Change) bool {
+	all := 0
+	for _, u := range undo.Undoes {
+		if u.Change == c.ID {
+			return c.effects() <= u.Effects
+		}
+		all += u.Effects
+	}
+	return c.effects() <= all
 }
 
 // effects counts the Ops that took effect: a late receipt may add one that no undo knew of.

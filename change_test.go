@@ -141,7 +141,7 @@ func TestARowEditedAfterApprovalIsRefused(t *testing.T) {
 		"snapshot gone":      func(c *wetink.Change) { c.Before = nil },
 		"account":            func(c *wetink.Change) { c.Account = "acct-2" },
 		"target":             func(c *wetink.Change) { c.Target = "other" },
-		"undoes":             func(c *wetink.Change) { c.Undoes = "chg_x" },
+		"undoes":             func(c *wetink.Change) { c.Undoes = []wetink.Undone{{Change: "chg_x", Effects: 1}} },
 		"status alone":       func(c *wetink.Change) { c.Approvals = nil },
 		"level of approval":  func(c *wetink.Change) { c.Approvals[0].Evidence.Data = []byte("host") },
 		"digest of approval": func(c *wetink.Change) { c.Approvals[0].Evidence.Digest[0] ^= 1 },

@@ -97,7 +97,7 @@ func (e *Engine) Replace(ctx context.Context, by Principal, old ChangeID, args [
 	if err != nil {
 		return Change{}, Ticket{}, fmt.Errorf("replace %s: %w", old, err)
 	}
-	if c.Undoes != "" {
+	if len(c.Undoes) > 0 {
 		return Change{}, Ticket{}, fmt.Errorf("replace %s: %w: it is an undo; reject it and undo again", old, ErrState)
 	}
 	if c.Status != Pending && c.Status != Approved && c.Status != Expired && c.Status != Failed {
@@ -113,7 +113,7 @@ func (e *Engine) Replace(ctx context.Context, by Principal, old ChangeID, args [
 // origin says what a new Change comes from.
 type origin struct {
 	replaces *Change
-	undoes   *Change
+	undoes   []Change
 	approval *Approval // an undo that is approved as it is planned
 }
 
@@ -184,8 +184,8 @@ func (e *Engine) draft(ctx context.Context, target string, req Request, from ori
 	if from.replaces != nil {
 		t.Replaces = from.replaces.ID
 	}
-	if from.undoes != nil {
-		t.Undoes = from.undoes.ID
+	for _, parent := range from.undoes {
+		t.Undoes = append(t.Undoes, Undone{parent.ID, parent.effects()})
 	}
 	d, err := e.decide(ctx, tgt, t, p.Before)
 	if err != nil {

@@ -112,7 +112,7 @@ func (m Move) Check() error {
 		return fmt.Errorf("move %s: birth needs rev 0, no From and a new row, and nothing else does", m.ID)
 	case m.New != nil && (m.New.ID != m.ID || m.New.Tenant != m.Tenant || len(m.New.Statement) == 0):
 		return fmt.Errorf("move %s: the new row is not complete", m.ID)
-	case m.From == "" && m.To == Approved && m.New.Undoes == "":
+	case m.From == "" && m.To == Approved && len(m.New.Undoes) == 0:
 		return fmt.Errorf("move %s: only an ordered undo is born approved", m.ID)
 	case m.From == Approved && m.To == Applying && (m.Claim == nil || m.Claim.ID == ""):
 		return fmt.Errorf("move %s: a claim needs an id", m.ID)
@@ -134,7 +134,7 @@ type Filter struct {
 	Account   Account
 	Target    string
 	Status    []Status
-	Undoes    ChangeID
+	Undoes    ChangeID  // those that undo it, alone or with others
 	DueBefore time.Time // rows whose Due is set and earlier
 	Before    ChangeID  // page backwards: ids lower than it
 	Limit     int       // 0: 100

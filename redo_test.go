@@ -45,8 +45,8 @@ func TestAnUndoIsUndoneAndThatAgain(t *testing.T) {
 	want("applied", after)
 	again := back(t, k, c.ID) // of what brought it back
 	want("undone", before)
-	if again.Undoes != redo.ID {
-		t.Errorf("it undoes %s, want %s", again.Undoes, redo.ID)
+	if len(again.Undoes) != 1 || again.Undoes[0].Change != redo.ID {
+		t.Errorf("it undoes %v, want %s", again.Undoes, redo.ID)
 	}
 	back(t, k, again.ID)
 	want("applied", after)

@@ -100,7 +100,7 @@ func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms,
 	case Partial:
 		undo, err := e.undoOf(ctx, c)
 		if t.OnFailure == UndoOnFailure && e.writable(ctx) == nil && err == nil && (undo == nil || !undo.Status.Live()) {
-			births, undo, err := e.cleanUp(ctx, target, row, t)
+			births, undo, err := e.cleanUp(ctx, target, row)
 			list, born = append(list, births...), undo
 			if err != nil {
 				m.Why += "; the clean-up could not be prepared: " + err.Error()
@@ -120,18 +120,18 @@ func (e *Engine) settling(ctx context.Context, target Target, c Change, t Terms,
 }
 
 // cleanUp plans the ordered undo. When it cannot be planned, the parent settles without it and says so.
-func (e *Engine) cleanUp(ctx context.Context, target Target, c Change, t Terms) ([]Move, ChangeID, error) {
+func (e *Engine) cleanUp(ctx context.Context, target Target, c Change) ([]Move, ChangeID, error) {
 	by := c.Request.By
 	by.Scopes = nil // the engine acts here, on the signer's order
 	crashpoint.Here(crashpoint.BeforeBornUndo)
-	req, err := e.wayBack(ctx, target, c, t, by)
+	req, err := e.wayBack(ctx, target, []Change{c}, by)
 	if err == nil {
 		var u Change
 		var list []Move
 		ordered := Approval{Level: Auto, Evidence: Evidence{Kind: EvidenceOrdered, Digest: c.Statement.Digest()}}
 		ordered.At, _ = e.ledger.Now(ctx)
-		if u, _, list, err = e.draft(ctx, c.Target, req, origin{undoes: &c, approval: &ordered}); err == nil {
-			_, err = e.wayBack(ctx, target, c, t, by)
+		if u, _, list, err = e.draft(ctx, c.Target, req, origin{undoes: []Change{c}, approval: &ordered}); err == nil {
+			_, err = e.wayBack(ctx, target, []Change{c}, by)
 		}
 		if err == nil {
 			return list, u.ID, nil

@@ -110,13 +110,19 @@ type Terms struct {
 	OnFailure OnFailure `json:"on_failure"`
 	Undo      Promise   `json:"undo"`
 
-	Undoes   ChangeID `json:"undoes,omitempty"`
+	Undoes   []Undone `json:"undoes,omitempty"` // the oldest first
 	Replaces ChangeID `json:"replaces,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// Context is what the target needs to explain the change to a person, such as what else stands on that day. It is
 	// signed, because it is shown; nothing of it is executed.
 	Context json.RawMessage `json:"context,omitempty"`
 	Ops     []Op            `json:"ops"`
+}
+
+// Undone is a Change that another one undoes, and how many of its effects the plan knew of: a late receipt may add one.
+type Undone struct {
+	Change  ChangeID `json:"change"`
+	Effects int      `json:"effects"`
 }
 
 // OnFailure is what happens to Ops that took effect when a later one did not.

@@ -76,8 +76,8 @@ func (e *Engine) verify(ctx context.Context, c Change, t Terms, ev Evidence) (Ap
 // parent of an undo. Of the secret only its hash is kept, so a stored one is found by that.
 func (e *Engine) verifyTicket(ctx context.Context, c Change, ev Evidence) (Approval, error) {
 	holder, verb := c, VerbApply
-	if c.Undoes != "" && ev.Via != DeliveredTerminal {
-		p, err := e.ledger.Get(ctx, c.Tenant, c.Undoes)
+	if len(c.Undoes) == 1 && ev.Via != DeliveredTerminal {
+		p, err := e.ledger.Get(ctx, c.Tenant, c.Undoes[0].Change)
 		if err != nil {
 			return Approval{}, err
 		}
@@ -102,7 +102,10 @@ func (e *Engine) verifyTicket(ctx context.Context, c Change, ev Evidence) (Appro
 
 // verifyOrdered checks that the parent's own approved Terms order this clean-up.
 func (e *Engine) verifyOrdered(ctx context.Context, c Change, t Terms, ev Evidence) (Approval, error) {
-	p, err := e.ledger.Get(ctx, c.Tenant, c.Undoes)
+	if len(c.Undoes) != 1 {
+		return Approval{}, fmt.Errorf("%w: %s is no clean-up", ErrEvidence, c.ID)
+	}
+	p, err := e.ledger.Get(ctx, c.Tenant, c.Undoes[0].Change)
 	if err != nil {
 		return Approval{}, fmt.Errorf("parent of %s: %w", c.ID, err)
 	}

@@ -137,7 +137,7 @@ func (g *guard) howToApprove(c wetink.Change, t wetink.Terms) string {
 
 // action is the word that the agent used, or undo.
 func (g *guard) action(c wetink.Change) string {
-	if c.Undoes != "" {
+	if len(c.Undoes) > 0 {
 		return "undo"
 	}
 	var args map[string]json.RawMessage

@@ -62,7 +62,7 @@ func headline(c wetink.Change, t wetink.Terms, e wetink.Explanation, o Options) 
 		parts, groups = append(parts, verb+" "+last), groups[n:]
 	}
 	s := strings.Join(parts, ", ")
-	if t.Undoes != "" {
+	if len(t.Undoes) > 0 {
 		return "Undo: " + s
 	}
 	return capital(s)

@@ -140,13 +140,11 @@ func newSheet(v View, t wetink.Terms, o Options) sheet {
 	if !t.NotBefore.IsZero() {
 		s.Facts = append(s.Facts, fact{"Starts", "not before " + at(v, t.NotBefore)})
 	}
-	for _, l := range []struct {
-		label template.HTML
-		id    wetink.ChangeID
-	}{{"Undoes", t.Undoes}, {"Replaces", t.Replaces}} {
-		if l.id != "" {
-			s.Facts = append(s.Facts, fact{l.label, Reveal(string(l.id))})
-		}
+	for _, u := range t.Undoes {
+		s.Facts = append(s.Facts, fact{"Undoes", Reveal(string(u.Change))})
+	}
+	if t.Replaces != "" {
+		s.Facts = append(s.Facts, fact{"Replaces", Reveal(string(t.Replaces))})
 	}
 	s.Facts = append(s.Facts, fact{"Number", Reveal(string(t.Change))})
 	s.proof(t, c)

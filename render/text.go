@@ -361,13 +361,11 @@ func (p *page) foot(v View, t wetink.Terms) {
 		p.row("Approval", "%s", Line(a.Sentence()))
 		p.row("", "recorded %s", p.time(v, a.At))
 	}
-	for _, link := range []struct {
-		label string
-		id    wetink.ChangeID
-	}{{"Undoes", t.Undoes}, {"Replaces", t.Replaces}} {
-		if link.id != "" {
-			p.row(link.label, "%s", Line(string(link.id)))
-		}
+	for _, u := range t.Undoes {
+		p.row("Undoes", "%s", Line(string(u.Change)))
+	}
+	if t.Replaces != "" {
+		p.row("Replaces", "%s", Line(string(t.Replaces)))
 	}
 	if v.Undo != nil {
 		p.row("Undone by", "%s, which is %s", Line(string(v.Undo.ID)), v.Undo.Status)

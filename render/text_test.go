@@ -114,6 +114,7 @@ func TestTextIsWhatItWas(t *testing.T) {
 			}
 			undo := c
 			undo.ID, undo.Status = "chg_01kwtrgq000123456789abcdeg", wetink.Applied
+			undo.Undoes = []wetink.Undone{{Change: c.ID, Effects: 1}}
 			undo.Approvals = []wetink.Approval{{Evidence: wetink.Evidence{Kind: wetink.EvidenceOrdered}}}
 			return render.View{Change: c, Undo: &undo, Now: now}, events
 		},
@@ -139,7 +140,7 @@ func TestTextIsWhatItWas(t *testing.T) {
 		},
 		"an undo": func() (render.View, *render.Options) {
 			return render.View{Now: now, Change: change(t, wetink.Approved, []wetink.Snapshot{event("53412", tempo)}, wetink.Terms{
-				Undoes: "chg_01kwtrgq000123456789abcde0", Undo: wetink.Promise{Extent: wetink.NoUndo},
+				Undoes: []wetink.Undone{{Change: "chg_01kwtrgq000123456789abcde0", Effects: 1}}, Undo: wetink.Promise{Extent: wetink.NoUndo},
 				Ops: []wetink.Op{{Action: "update", Object: "53412", Payload: raw(map[string]any{"start_date_local": "2026-07-15T08:00:30"})}},
 			})}, events
 		},

@@ -137,14 +137,14 @@ func (p *Server) drawDetail(w http.ResponseWriter, r *http.Request, code int, id
 	case wetink.Applying:
 		d.Refresh = true
 	case wetink.Applied, wetink.Partial:
-		d.CanUndo = t.Undo.Extent != wetink.NoUndo && now.Before(c.Due) && (undo == nil || !undo.Status.Live())
+		d.CanUndo = undoable(c, undo, t, now)
 		d.UndoEnds = c.Due.In(p.opt.Zone)
 	case wetink.InDoubt:
 		for _, op := range wetink.OpenOps(c, t) {
 			d.Open = append(d.Open, openOp{op, fmt.Sprintf("%d. %s %s", op+1, t.Ops[op].Action, t.Ops[op].Object)})
 		}
 	case wetink.Expired, wetink.Failed:
-		d.CanAgain = c.Undoes == ""
+		d.CanAgain = len(c.Undoes) == 0
 	case wetink.Rejected, wetink.Superseded:
 	}
 	if err != nil {
@@ -152,6 +152,12 @@ func (p *Server) drawDetail(w http.ResponseWriter, r *http.Request, code int, id
 		return
 	}
 	p.draw(w, r, code, "detail", page{Title: title, Problem: problem, Detail: d})
+}
+
+// undoable reports whether it is worth to offer an undo: whether nothing moved since is seen when it is planned.
+func undoable(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Time) bool {
+	return (c.Status == wetink.Applied || c.Status == wetink.Partial) && t.Undo.Extent != wetink.NoUndo && now.Before(c.Due) &&
+		(undo == nil || !undo.Status.Live())
 }
 
 // seenBefore is what was found before the first send, if that made the change stale: nothing was sent then.
@@ -172,7 +178,7 @@ func (p *Server) deciding(r *http.Request, d *detail, c wetink.Change, t wetink.
 	d.Ends = t.Expires.In(p.opt.Zone)
 	d.Valid = left(leftOver)
 	d.Short = leftOver < 2*time.Minute
-	d.CanAgain = c.Undoes == ""
+	d.CanAgain = len(c.Undoes) == 0
 	d.CanDecide = leftOver > 0
 	if d.Button, err = render.Button(view, o); err != nil {
 		return err
@@ -204,7 +210,7 @@ func (p *Server) deciding(r *http.Request, d *detail, c wetink.Change, t wetink.
 	case t.Require.Level >= wetink.Passkey:
 		err = p.offer(ctx, d, c, v.person)
 	}
-	if p.opt.Exclude != nil && len(t.Ops) > 1 && c.Undoes == "" {
+	if p.opt.Exclude != nil && len(t.Ops) > 1 && len(c.Undoes) == 0 {
 		if _, can := p.opt.Exclude(c, []int{0}); can {
 			for i, op := range t.Ops {
 				d.Rows = append(d.Rows, tick{i, fmt.Sprintf("%d. %s %s", i+1, op.Action, op.Object)})
@@ -466,16 +472,48 @@ func (p *Server) undo(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	p.planUndo(w, r, []wetink.ChangeID{c.ID}, func(err error) { p.drawDetail(w, r, http.StatusConflict, c.ID, sentence(err)) })
+}
+
+// undoChosen does so for what was chosen in the history, as one new change.
+func (p *Server) undoChosen(w http.ResponseWriter, r *http.Request) {
+	refuse := func(code int, why string) { p.message(w, r, code, "Nothing was undone", why) }
+	v := visiting(r)
+	if _, err := p.unseal(r.FormValue("form"), "undo", v.session.Hash, wetink.Change{}, 0); err != nil {
+		refuse(http.StatusConflict, sentence(err))
+		return
+	}
+	var ids []wetink.ChangeID
+	for _, alias := range r.Form["c"] {
+		id, ok := p.unalias(v.person.Tenant, alias)
+		if ok {
+			c, err := p.ledger.Get(r.Context(), v.person.Tenant, id)
+			ok = err == nil && may(v.person, c)
+		}
+		if !ok {
+			refuse(http.StatusForbidden, "One of the chosen changes is not there, or not for you.")
+			return
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		refuse(http.StatusBadRequest, "Choose one change at least: tick it in the history.")
+		return
+	}
+	p.planUndo(w, r, ids, func(err error) { refuse(http.StatusConflict, sentence(err)) })
+}
+
+func (p *Server) planUndo(w http.ResponseWriter, r *http.Request, ids []wetink.ChangeID, refuse func(error)) {
 	ctx, by := context.WithoutCancel(r.Context()), principal(visiting(r).person)
-	u, _, err := p.engine.Undo(ctx, by, c.ID, nil)
+	u, _, err := p.engine.UndoAll(ctx, by, ids...)
 	if errors.Is(err, wetink.ErrNoTarget) {
-		if err = p.engine.AskUndo(ctx, by, c.ID); err == nil {
+		if err = p.engine.AskUndo(ctx, by, ids...); err == nil {
 			p.message(w, r, http.StatusAccepted, "The undo is being planned", "The process that reaches it plans the way back; then it waits for you under Waiting. Nothing was sent.")
 			return
 		}
 	}
 	if err != nil {
-		p.drawDetail(w, r, http.StatusConflict, c.ID, sentence(err))
+		refuse(err)
 		return
 	}
 	http.Redirect(w, r, p.path(u), http.StatusSeeOther)

@@ -61,6 +61,7 @@ type item struct {
 	Where, State       string
 	When               time.Time
 	Left               string
+	Choose             string // the alias, where it can be undone together with others
 }
 
 // draw writes a page whole, or an error: never half of one.

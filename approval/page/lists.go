@@ -91,7 +91,7 @@ func (p *Server) drawList(w http.ResponseWriter, r *http.Request, d page, f weti
 		return
 	}
 	for _, c := range rows {
-		it, err := p.item(c, now)
+		it, err := p.item(ctx, v, c, now)
 		if err != nil {
 			it = item{Path: p.path(c), Title: "A change that cannot be read: " + err.Error(), When: c.Created}
 		}
@@ -99,6 +99,9 @@ func (p *Server) drawList(w http.ResponseWriter, r *http.Request, d page, f weti
 		if !slices.Contains(d.Filter.Targets, c.Target) {
 			d.Filter.Targets = append(d.Filter.Targets, c.Target)
 		}
+	}
+	if slices.ContainsFunc(d.Rows, func(it item) bool { return it.Choose != "" }) {
+		d.Form = p.freshForm(r, "undo", wetink.Change{})
 	}
 	if more != "" {
 		q := r.URL.Query()
@@ -115,7 +118,7 @@ func (p *Server) drawList(w http.ResponseWriter, r *http.Request, d page, f weti
 	p.draw(w, r, http.StatusOK, "list", d)
 }
 
-func (p *Server) item(c wetink.Change, now time.Time) (item, error) {
+func (p *Server) item(ctx context.Context, v visitor, c wetink.Change, now time.Time) (item, error) {
 	t, err := c.Terms()
 	if err != nil {
 		return item{}, err
@@ -128,10 +131,21 @@ func (p *Server) item(c wetink.Change, now time.Time) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	it := item{Path: p.path(c), Title: sum.Title, Names: names, Risk: sum.Risk, Where: sum.Where, When: c.Created.In(p.opt.Zone), State: wetink.Shown(c, nil)}
-	if c.Status == wetink.Pending {
+	it := item{Path: p.path(c), Title: sum.Title, Names: names, Risk: sum.Risk, Where: sum.Where, When: c.Created.In(p.opt.Zone)}
+	var undo *wetink.Change
+	switch c.Status {
+	case wetink.Pending:
 		it.Left = left(t.Expires.Sub(now))
+	case wetink.Applied, wetink.Partial:
+		if _, undo, err = p.engine.Status(ctx, principal(v.person), c.ID, 0); err != nil {
+			return item{}, err
+		}
+		if undoable(c, undo, t, now) {
+			it.Choose = p.alias(c.Tenant, c.ID)
+		}
+	case wetink.Approved, wetink.Applying, wetink.Failed, wetink.InDoubt, wetink.Expired, wetink.Rejected, wetink.Superseded:
 	}
+	it.State = wetink.Shown(c, undo)
 	return it, nil
 }
 

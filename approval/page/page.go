@@ -40,8 +40,8 @@ type Engine interface {
 	Approve(ctx context.Context, by wetink.Principal, id wetink.ChangeID, ev wetink.Evidence) (wetink.Change, error)
 	Reject(ctx context.Context, by wetink.Principal, id wetink.ChangeID, why string) (wetink.Change, error)
 	Replace(ctx context.Context, by wetink.Principal, old wetink.ChangeID, args []byte) (wetink.Change, wetink.Ticket, error)
-	Undo(ctx context.Context, by wetink.Principal, id wetink.ChangeID, ev *wetink.Evidence) (wetink.Change, wetink.Ticket, error)
-	AskUndo(ctx context.Context, by wetink.Principal, id wetink.ChangeID) error
+	UndoAll(ctx context.Context, by wetink.Principal, ids ...wetink.ChangeID) (wetink.Change, wetink.Ticket, error)
+	AskUndo(ctx context.Context, by wetink.Principal, ids ...wetink.ChangeID) error
 	Reconcile(ctx context.Context, by wetink.Principal, id wetink.ChangeID) (wetink.Change, wetink.Ticket, error)
 	Resolve(ctx context.Context, by wetink.Principal, id wetink.ChangeID, found []wetink.Step) (wetink.Change, wetink.Ticket, error)
 	Status(ctx context.Context, by wetink.Principal, id wetink.ChangeID, wait time.Duration) (wetink.Change, *wetink.Change, error)

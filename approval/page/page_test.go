@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,10 +86,12 @@ func open(t *testing.T, level wetink.Level, more ...func(*page.Options)) *office
 	return o
 }
 
-func (o *office) preview(args string) wetink.Change {
+func (o *office) preview(args string) wetink.Change { o.t.Helper(); return o.previewFor("ana", args) }
+
+func (o *office) previewFor(who wetink.Person, args string) wetink.Change {
 	o.t.Helper()
 	by := wetinktest.By
-	by.Person = "ana"
+	by.Person = who
 	c, _, err := o.kit.Preview(o.t.Context(), "test", wetink.Request{By: by, Args: []byte(args)})
 	if err != nil {
 		o.t.Fatal(err)
@@ -529,4 +532,95 @@ func TestAStaleChangeShowsWhatMovedAndIsCheckedAgainWithoutTheAgent(t *testing.T
 	if o.status(c) != wetink.Failed || len(o.kit.Target.Journal()) != 0 {
 		t.Errorf("%s, %d effects", o.status(c), len(o.kit.Target.Journal()))
 	}
+}
+
+func TestChosenChangesAreUndoneTogetherFromTheHistory(t *testing.T) {
+	o := open(t, wetink.Session)
+	o.kit.Target.Put("b", `{"n":1}`)
+	ana := o.signedIn("ana")
+	var done []wetink.Change
+	for _, object := range []string{"a", "b"} {
+		c := o.preview(`{"ops":[{"action":"update","object":"` + object + `","set":{"n":2}}]}`)
+		if code, _, _ := ana.post(o.path(c)+"/approve", url.Values{"form": {ana.form(c, true)}}); code != http.StatusSeeOther {
+			t.Fatal(code)
+		}
+		c, _, err := o.kit.Apply(t.Context(), wetinktest.By, c.ID, nil)
+		if err != nil || c.Status != wetink.Applied {
+			t.Fatal(c.Status, err)
+		}
+		done = append(done, c)
+	}
+	chosen := func(b *browser) url.Values {
+		_, body, _ := b.get("/history")
+		v := url.Values{"form": {formOf(t, body, "/undo")}}
+		for _, m := range regexp.MustCompile(`name="c" value="([^"]+)"`).FindAllStringSubmatch(body, -1) {
+			v.Add("c", m[1])
+		}
+		return v
+	}
+	all := chosen(ana)
+	if len(all["c"]) != 2 {
+		t.Fatalf("the history offers %v", all["c"])
+	}
+	for name, spoil := range map[string]func(url.Values){
+		"nothing chosen": func(v url.Values) { v.Del("c") },
+		"no form":        func(v url.Values) { v.Del("form") },
+		"a form of settings": func(v url.Values) {
+			_, body, _ := ana.get("/settings")
+			v.Set("form", regexp.MustCompile(`name="form" value="([^"]+)"`).FindStringSubmatch(body)[1])
+		},
+		"a made-up link": func(v url.Values) { v.Add("c", strings.TrimPrefix(string(done[0].ID), "chg_")+".0000000000000000") },
+	} {
+		v := url.Values{"form": slices.Clone(all["form"]), "c": slices.Clone(all["c"])}
+		spoil(v)
+		if code, body, _ := ana.post("/undo", v); code < 400 || !strings.Contains(body, "Nothing was undone") {
+			t.Errorf("%s: %d", name, code)
+		}
+	}
+	bo := o.signedIn("bo")
+	if code, _, _ := bo.post("/undo", all); code < 400 {
+		t.Errorf("bo, with the form of ana: %d", code)
+	}
+	o.kit.Target.Put("c", `{"n":1}`)
+	hers := o.previewFor("bo", `{"ops":[{"action":"update","object":"c","set":{"n":2}}]}`)
+	if code, _, _ := ana.post(o.path(hers)+"/approve", url.Values{"form": {ana.form(hers, true)}}); code != http.StatusSeeOther {
+		t.Fatal(code)
+	}
+	if _, _, err := o.kit.Apply(t.Context(), wetinktest.By, hers.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	mixed := chosen(bo)
+	if len(mixed["c"]) != 1 {
+		t.Fatalf("bo is offered %v", mixed["c"])
+	}
+	mixed["c"] = append(mixed["c"], all["c"]...)
+	if code, body, _ := bo.post("/undo", mixed); code != http.StatusForbidden || !strings.Contains(body, "not for you") {
+		t.Errorf("bo, with changes of ana among them: %d", code)
+	}
+	code, _, h := ana.post("/undo", all)
+	if code != http.StatusSeeOther {
+		t.Fatal(code)
+	}
+	_, body, _ := ana.get(h.Get("Location"))
+	for _, want := range []string{"Undo: ", string(done[0].ID), string(done[1].ID)} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page of the undo lacks %q", want)
+		}
+	}
+	if n := len(o.kit.Target.Journal()); n != 3 {
+		t.Errorf("%d effects before the undo was approved", n)
+	}
+	if left := chosen(ana)["c"]; len(left) != 1 {
+		t.Errorf("what waits to be undone is offered again: %v", left)
+	}
+}
+
+// formOf is the form key of the form that is sent to action.
+func formOf(t *testing.T, body, action string) string {
+	t.Helper()
+	m := regexp.MustCompile(`action="` + action + `"[^>]*>(?s:.*?)name="form" value="([^"]+)"`).FindStringSubmatch(body)
+	if m == nil {
+		t.Fatalf("no form for %s in %s", action, body)
+	}
+	return m[1]
 }

@@ -25,6 +25,7 @@ var table = []route{
 	{"GET", "/{$}", session, false, (*Server).inbox},
 	{"GET", "/doubt", session, false, (*Server).doubt},
 	{"GET", "/history", session, false, (*Server).history},
+	{"POST", "/undo", session, true, (*Server).undoChosen},
 	{"GET", "/c/{alias}", session, false, (*Server).detail},
 	{"POST", "/c/{alias}/approve", session, true, (*Server).approve},
 	{"POST", "/c/{alias}/reject", session, true, (*Server).reject},

@@ -12,29 +12,29 @@ import (
 
 // changeJSON is a Change as --json prints it: what is shown to a person, field by field. It holds no token.
 type changeJSON struct {
-	ID        wetink.ChangeID  `json:"id"`
-	Status    string           `json:"status"` // wetink.Shown
-	State     wetink.Status    `json:"state"`
-	Headline  string           `json:"headline"`
-	Target    string           `json:"target"`
-	Account   wetink.Account   `json:"account"`
-	Client    string           `json:"client"`
-	Requester wetink.Person    `json:"requester,omitempty"`
-	Require   wetink.Require   `json:"require"`
-	Expires   time.Time        `json:"expires_at"`
-	StartBy   time.Time        `json:"start_by"`
-	Created   time.Time        `json:"created_at"`
-	Updated   time.Time        `json:"updated_at"`
-	Why       string           `json:"why,omitempty"`
-	Undoes    wetink.ChangeID  `json:"undoes,omitempty"`
-	UndoneBy  wetink.ChangeID  `json:"undone_by,omitempty"`
-	Replaces  wetink.ChangeID  `json:"replaces,omitempty"`
-	Warnings  []string         `json:"warnings,omitempty"`
-	OnFailure wetink.OnFailure `json:"on_failure"`
-	Undo      undoJSON         `json:"undo"`
-	Ops       []opJSON         `json:"ops"`
-	Approvals []approvalJSON   `json:"approvals,omitempty"`
-	SHA256    *wetink.Digest   `json:"sha256,omitempty"` // of the Statement; status leaves it out
+	ID        wetink.ChangeID   `json:"id"`
+	Status    string            `json:"status"` // wetink.Shown
+	State     wetink.Status     `json:"state"`
+	Headline  string            `json:"headline"`
+	Target    string            `json:"target"`
+	Account   wetink.Account    `json:"account"`
+	Client    string            `json:"client"`
+	Requester wetink.Person     `json:"requester,omitempty"`
+	Require   wetink.Require    `json:"require"`
+	Expires   time.Time         `json:"expires_at"`
+	StartBy   time.Time         `json:"start_by"`
+	Created   time.Time         `json:"created_at"`
+	Updated   time.Time         `json:"updated_at"`
+	Why       string            `json:"why,omitempty"`
+	Undoes    []wetink.ChangeID `json:"undoes,omitempty"`
+	UndoneBy  wetink.ChangeID   `json:"undone_by,omitempty"`
+	Replaces  wetink.ChangeID   `json:"replaces,omitempty"`
+	Warnings  []string          `json:"warnings,omitempty"`
+	OnFailure wetink.OnFailure  `json:"on_failure"`
+	Undo      undoJSON          `json:"undo"`
+	Ops       []opJSON          `json:"ops"`
+	Approvals []approvalJSON    `json:"approvals,omitempty"`
+	SHA256    *wetink.Digest    `json:"sha256,omitempty"` // of the Statement; status leaves it out
 }
 
 type undoJSON struct {
@@ -81,8 +81,11 @@ func (s *session) toJSON(v render.View) (changeJSON, error) {
 		ID: c.ID, Status: wetink.Shown(c, v.Undo), State: c.Status, Headline: head,
 		Target: t.Target, Account: t.Account, Client: t.Client, Requester: t.Requester, Require: t.Require,
 		Expires: t.Expires, StartBy: t.StartBy, Created: c.Created, Updated: c.Updated, Why: c.Why,
-		Undoes: t.Undoes, Replaces: t.Replaces, Warnings: t.Warnings, OnFailure: t.OnFailure,
+		Replaces: t.Replaces, Warnings: t.Warnings, OnFailure: t.OnFailure,
 		Undo: undoJSON{t.Undo.Extent, int64(t.Undo.Until / time.Second), t.Undo.Notes}, SHA256: &sum,
+	}
+	for _, u := range t.Undoes {
+		j.Undoes = append(j.Undoes, u.Change)
 	}
 	if v.Undo != nil {
 		j.UndoneBy = v.Undo.ID

@@ -413,11 +413,7 @@ func TestAPersonsShellWithoutKeyOrModeApprovesAndUndoes(t *testing.T) {
 	defer l.Close()
 	e := wetink.New(l, nil, &wetink.Options{Verifiers: map[string]wetink.Verifier{wetink.EvidenceTerminal: terminal.Verifier()}})
 	ses := &session{ledger: l, engine: e}
-	c, _, err := e.Status(context.Background(), wetink.Principal{}, wetink.ChangeID(id), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := ses.askServer(context.Background(), c)
+	plan, err := ses.askServer(context.Background(), []wetink.ChangeID{wetink.ChangeID(id)})
 	if err != nil || plan.Status != wetink.Pending {
 		t.Fatalf("%v %s", err, plan.Status)
 	}

@@ -223,7 +223,7 @@ func sentence(v render.View) string {
 		return "It is being applied. Look again: wetink status --wait 30s " + string(c.ID)
 	case wetink.Applied:
 		switch {
-		case c.Undoes != "":
+		case len(c.Undoes) > 0:
 			return "Undone, and read back."
 		case v.Undo != nil && v.Undo.Status == wetink.Applied:
 			return fmt.Sprintf("Undone by %s.", v.Undo.ID)
@@ -251,7 +251,7 @@ func sentence(v render.View) string {
 func wayBack(v render.View) string {
 	c := v.Change
 	t, err := c.Terms()
-	if err != nil || c.Undoes != "" || t.Undo.Extent == wetink.NoUndo || !v.Now.Before(c.Due) {
+	if err != nil || len(c.Undoes) > 0 || t.Undo.Extent == wetink.NoUndo || !v.Now.Before(c.Due) {
 		return ""
 	}
 	if v.Undo != nil && v.Undo.Status.Live() {

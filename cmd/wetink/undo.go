@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/wetink/wetink"
@@ -15,7 +16,7 @@ import (
 // outside system: a process without credentials asks a running server for it.
 type UndoCmd struct {
 	Output
-	ID string `arg:"" help:"The applied change, or the unique beginning of its id."`
+	IDs []string `arg:"" name:"id" help:"The applied change, or the unique beginning of its id. Several are undone together, as one change."`
 }
 
 // Run implements the command.
@@ -25,25 +26,29 @@ func (u *UndoCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	c, err := s.find(ctx, u.ID)
-	if err != nil {
-		return err
+	var ids []wetink.ChangeID
+	for _, id := range u.IDs {
+		c, err := s.find(ctx, id)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, c.ID)
 	}
 	tty, err := terminal.Open()
 	if err != nil {
-		return fmt.Errorf("undo %s: %w", c.ID, err)
+		return fmt.Errorf("undo %s: %w", ids[0], err)
 	}
 	defer tty.Close()
 	// Only the ledger's own switch: what a server's environment says, this process cannot know.
 	if mode, err := s.ledger.Mode(ctx); err != nil {
 		return err
 	} else if mode != wetink.ModeUnset && mode != wetink.ModeGuarded {
-		return fmt.Errorf("undo %s: %w (mode %s)", c.ID, wetink.ErrOff, mode)
+		return fmt.Errorf("undo %s: %w (mode %s)", ids[0], wetink.ErrOff, mode)
 	}
-	plan, _, err := s.engine.Undo(ctx, s.me, c.ID, nil)
+	plan, _, err := s.engine.UndoAll(ctx, s.me, ids...)
 	held := !errors.Is(err, wetink.ErrNoTarget)
 	if !held {
-		plan, err = s.askServer(ctx, c)
+		plan, err = s.askServer(ctx, ids)
 	}
 	if err != nil {
 		return err
@@ -75,32 +80,38 @@ func (u *UndoCmd) Run(ctx context.Context) error {
 	return s.finish(v)
 }
 
-// askServer has a running server plan the undo of c, and waits for it.
-func (s *session) askServer(ctx context.Context, c wetink.Change) (wetink.Change, error) {
-	v, err := s.view(ctx, c.ID)
-	if err != nil {
-		return c, err
+// askServer has a running server plan the undo of ids, and waits for it. What stands in the way it says of the first.
+func (s *session) askServer(ctx context.Context, ids []wetink.ChangeID) (wetink.Change, error) {
+	planned := func(v render.View) bool {
+		return v.Undo != nil && v.Undo.Status.Live() && !slices.ContainsFunc(ids, func(id wetink.ChangeID) bool {
+			return len(ids) > 1 && !slices.ContainsFunc(v.Undo.Undoes, func(u wetink.Undone) bool { return u.Change == id })
+		})
 	}
-	if v.Undo == nil || !v.Undo.Status.Live() {
-		if err := s.engine.AskUndo(ctx, s.me, c.ID); err != nil {
-			return c, err
+	was, err := s.view(ctx, ids[0])
+	if err != nil {
+		return was.Change, err
+	}
+	if !planned(was) {
+		if err := s.engine.AskUndo(ctx, s.me, ids...); err != nil {
+			return was.Change, err
 		}
 	}
 	for end := time.Now().Add(patience / 2); ; {
-		if v, err = s.view(ctx, c.ID); err != nil {
-			return c, err
+		v, err := s.view(ctx, ids[0])
+		if err != nil {
+			return v.Change, err
 		}
 		switch {
-		case v.Undo != nil && v.Undo.Status.Live():
+		case planned(v):
 			return *v.Undo, nil
-		case v.Change.Why != c.Why: // the server said what stands in the way
-			return c, fmt.Errorf("undo %s: %s", c.ID, render.Line(v.Change.Why))
+		case v.Change.Why != was.Change.Why:
+			return v.Change, fmt.Errorf("undo %s: %s", ids[0], render.Line(v.Change.Why))
 		case time.Now().After(end):
-			return c, fmt.Errorf("undo %s: %w (no server that reaches %s answered)", c.ID, wetink.ErrNoTarget, c.Target)
+			return v.Change, fmt.Errorf("undo %s: %w (no server that reaches %s answered)", ids[0], wetink.ErrNoTarget, v.Change.Target)
 		}
 		select {
 		case <-ctx.Done():
-			return c, ctx.Err()
+			return v.Change, ctx.Err()
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -24,7 +24,8 @@ func full(id string) wetink.Change {
 		{Object: "o/2", Absent: true, At: start.In(time.FixedZone("", 3600))},
 		{},
 	}
-	c.Target, c.Account, c.Undoes, c.Replaces = "calendar", "i317", "chg_parent", "chg_older"
+	c.Target, c.Account, c.Replaces = "calendar", "i317", "chg_older"
+	c.Undoes = []wetink.Undone{{Change: "chg_parent", Effects: 2}, {Change: "chg_other", Effects: 1}}
 	return c
 }
 

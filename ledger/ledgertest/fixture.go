@@ -43,9 +43,11 @@ func row(id string) wetink.Change {
 	}
 }
 
-func undo(id, parent string) wetink.Change {
+func undo(id string, parents ...string) wetink.Change {
 	c := row(id)
-	c.Undoes = wetink.ChangeID(parent)
+	for _, p := range parents {
+		c.Undoes = append(c.Undoes, wetink.Undone{Change: wetink.ChangeID(p), Effects: 1})
+	}
 	return c
 }
 

@@ -42,7 +42,7 @@ func hostile(t *testing.T, open opener) {
 			if s != "" {
 				c.Request.By.Scopes = []string{s, s}
 			}
-			c.Replaces, c.Undoes = wetink.ChangeID(s), wetink.ChangeID(s)
+			c.Replaces, c.Undoes = wetink.ChangeID(s), []wetink.Undone{{Change: wetink.ChangeID(s)}}
 			c.Before = []wetink.Snapshot{{Object: s, Version: s}}
 			m := born(c, wetink.Pending)
 			m.Approval = &wetink.Approval{At: start, Evidence: wetink.Evidence{Kind: s, By: wetink.Person(s), Client: s, Via: s, Data: []byte(s)}}

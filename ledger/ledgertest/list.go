@@ -3,6 +3,7 @@ package ledgertest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func ids(rows []wetink.Change) []string {
 func list(t *testing.T, open opener) {
 	open.that(t, "filters, each and together, newest first", func(f *fixture) {
 		make := func(id, target, account, undoes string, status wetink.Status, due time.Duration) {
-			c := undo("chg_"+id, undoes)
+			c := undo("chg_"+id, strings.Fields(undoes)...)
 			c.Target, c.Account = target, wetink.Account(account)
 			c = f.bring(c, status)
 			if due != 0 {
@@ -31,7 +32,7 @@ func list(t *testing.T, open opener) {
 		}
 		make("1", "cal", "a", "", wetink.Pending, time.Hour)
 		make("2", "cal", "b", "chg_1", wetink.Rejected, 0)
-		make("3", "web", "a", "chg_1", wetink.Applied, time.Minute)
+		make("3", "web", "a", "chg_0 chg_1", wetink.Applied, time.Minute)
 		make("4", "web", "b", "", wetink.Applied, 0)
 		make("5", "cal", "a", "chg_4", wetink.InDoubt, time.Second)
 		stranger := row("chg_9")
@@ -54,6 +55,8 @@ func list(t *testing.T, open opener) {
 			{"status", wetink.Filter{Status: []wetink.Status{wetink.Applied}}, []string{"4", "3"}},
 			{"statuses", wetink.Filter{Status: []wetink.Status{wetink.InDoubt, wetink.Pending}}, []string{"5", "1"}},
 			{"undoes", wetink.Filter{Undoes: "chg_1"}, []string{"3", "2"}},
+			{"undoes, with another", wetink.Filter{Undoes: "chg_0"}, []string{"3"}},
+			{"undoes, of any tenant", wetink.Filter{Undoes: "chg_1", AnyTenant: true}, []string{"3", "2"}},
 			{"latest undo", wetink.Filter{Undoes: "chg_1", Limit: 1}, []string{"3"}},
 			{"due", wetink.Filter{DueBefore: start.Add(time.Hour + time.Millisecond)}, []string{"5", "3", "1"}},
 			{"due, exclusive", wetink.Filter{DueBefore: start.Add(time.Hour)}, []string{"5", "3"}},

@@ -289,8 +289,8 @@ func (m *model) applyOne(rt *rapid.T, c wetink.Change) {
 // undo restores what was there before, or refuses and touches nothing.
 func (m *model) undo(rt *rapid.T) {
 	c := m.some(rt, func(c wetink.Change) bool {
-		return c.Undoes == "" && is(wetink.Applied, wetink.Partial)(c) && !slices.ContainsFunc(m.rows(), func(u wetink.Change) bool {
-			return u.Undoes == c.ID && u.Status == wetink.Applying
+		return len(c.Undoes) == 0 && is(wetink.Applied, wetink.Partial)(c) && !slices.ContainsFunc(m.rows(), func(u wetink.Change) bool {
+			return undoes(u, c.ID) && u.Status == wetink.Applying
 		})
 	})
 	var ev *wetink.Evidence
@@ -308,7 +308,7 @@ func (m *model) undo(rt *rapid.T) {
 		u, ticket, err = m.kit.Undo(ctx, wetinktest.By, c.ID, ev)
 		m.unexpected("undo", err, errBroken, wetink.ErrState, wetink.ErrStale, wetink.ErrTicket, wetink.ErrExpired, wetink.ErrOff,
 			wetink.ErrNotApproved, wetink.ErrConflict, wetink.ErrCapped, wetink.ErrLate, context.Canceled)
-		if err == nil && u.Undoes == c.ID {
+		if err == nil && undoes(u, c.ID) {
 			m.keep(m.tickets, u, ticket)
 		}
 	})

@@ -18,7 +18,7 @@ func moves(t *testing.T, open opener) {
 				c := row(fmt.Sprintf("chg_%02d_%02d", i, j))
 				var m wetink.Move
 				if from == "" {
-					c.Undoes = "chg_parent_" + c.ID
+					c.Undoes = []wetink.Undone{{Change: "chg_parent_" + c.ID}}
 					m = born(c, to)
 				} else {
 					c = f.bring(c, from)

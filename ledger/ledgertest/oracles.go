@@ -42,7 +42,7 @@ func (m *model) mayBeSent(op wetink.Op) {
 	for _, a := range c.Approvals {
 		signed := c.Statement
 		if a.Evidence.Kind == wetink.EvidenceOrdered {
-			p, err := m.l.Get(m.ctx, c.Tenant, c.Undoes)
+			p, err := m.l.Get(m.ctx, c.Tenant, c.Undoes[0].Change)
 			if err != nil {
 				m.say("parent of %s: %v", c.ID, err)
 			}
@@ -80,9 +80,12 @@ func (m *model) check(rt *rapid.T) {
 		if c.Status != m.status[c.ID] {
 			rt.Errorf("%s is %s, its events say %s", c.ID, c.Status, m.status[c.ID])
 		}
-		if c.Undoes != "" && c.Status.Live() {
-			if live[c.Undoes]++; live[c.Undoes] > 1 {
-				rt.Errorf("%s has two live undos", c.Undoes)
+		for _, u := range c.Undoes {
+			if !c.Status.Live() {
+				break
+			}
+			if live[u.Change]++; live[u.Change] > 1 {
+				rt.Errorf("%s has two live undos", u.Change)
 			}
 		}
 		m.honest(rt, c)
@@ -193,4 +196,8 @@ func (m *model) resolve(c wetink.Change) {
 	if _, _, err := m.kit.Resolve(m.ctx, wetinktest.By, c.ID, found); err != nil {
 		m.rt.Fatalf("resolve %s: %v", c.ID, err)
 	}
+}
+
+func undoes(c wetink.Change, parent wetink.ChangeID) bool {
+	return slices.ContainsFunc(c.Undoes, func(u wetink.Undone) bool { return u.Change == parent })
 }

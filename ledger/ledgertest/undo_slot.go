@@ -30,6 +30,17 @@ func undoSlot(t *testing.T, open opener) {
 			})
 		}
 	}
+	open.that(t, "an undo of several takes the place of each", func(f *fixture) {
+		c := f.bring(undo("chg_both", "chg_parent", "chg_other"), wetink.Pending)
+		f.refused(wetink.ErrConflict, second)
+		f.refused(wetink.ErrConflict, born(undo("chg_second", "chg_other"), wetink.Pending))
+		f.refused(wetink.ErrConflict, born(undo("chg_second", "chg_third", "chg_other"), wetink.Pending))
+		f.advance(born(undo("chg_free", "chg_third"), wetink.Pending))
+		f.step(c, wetink.Rejected)
+		f.advance(second)
+		f.refused(wetink.ErrConflict, born(undo("chg_both_again", "chg_other", "chg_parent"), wetink.Pending))
+		f.advance(born(undo("chg_other_alone", "chg_other"), wetink.Pending))
+	})
 	open.that(t, "two undos in one list are one too many", func(f *fixture) {
 		f.refused(wetink.ErrConflict, born(undo("chg_first", "chg_parent"), wetink.Pending), second)
 		f.advance(second)

@@ -167,8 +167,10 @@ func (s *state) advance(m wetink.Move, now time.Time) error {
 	if m.New != nil {
 		row = *m.New
 		row.Created = now
-		if row.Undoes != "" && s.undos[key{m.Tenant, row.Undoes}] > 0 {
-			return fmt.Errorf("%s is undone already: %w", row.Undoes, wetink.ErrConflict)
+		for _, u := range row.Undoes {
+			if s.undos[key{m.Tenant, u.Change}] > 0 {
+				return fmt.Errorf("%s is undone already: %w", u.Change, wetink.ErrConflict)
+			}
 		}
 	}
 	if m.From == wetink.Approved && m.To == wetink.Applying {
@@ -189,7 +191,8 @@ func (s *state) advance(m wetink.Move, now time.Time) error {
 	} else if ok && m.From == wetink.Failed {
 		set(s, s.caps, c, s.caps[c]+1) // it took effect after all: counted, and never refused
 	}
-	if parent := (key{m.Tenant, row.Undoes}); row.Undoes != "" {
+	for _, u := range row.Undoes {
+		parent := key{m.Tenant, u.Change}
 		switch was, is := exists && m.From.Live(), m.To.Live(); {
 		case is && !was:
 			set(s, s.undos, parent, s.undos[parent]+1)
@@ -242,6 +245,7 @@ func grow(row wetink.Change, m wetink.Move, now time.Time) wetink.Change {
 func own(c wetink.Change) wetink.Change {
 	c.Statement, c.Request.Args = bytes.Clone(c.Statement), bytes.Clone(c.Request.Args)
 	c.Request.By.Scopes = slices.Clone(c.Request.By.Scopes)
+	c.Undoes = slices.Clone(c.Undoes)
 	c.Before, c.Approvals = slices.Clone(c.Before), slices.Clone(c.Approvals)
 	c.Steps, c.Tickets = slices.Clone(c.Steps), slices.Clone(c.Tickets)
 	for i := range c.Before {
@@ -308,7 +312,7 @@ func matches(f wetink.Filter, c wetink.Change) bool {
 		(f.Account == "" || f.Account == c.Account) &&
 		(f.Target == "" || f.Target == c.Target) &&
 		(len(f.Status) == 0 || slices.Contains(f.Status, c.Status)) &&
-		(f.Undoes == "" || f.Undoes == c.Undoes) &&
+		(f.Undoes == "" || slices.ContainsFunc(c.Undoes, func(u wetink.Undone) bool { return u.Change == f.Undoes })) &&
 		(f.DueBefore.IsZero() || !c.Due.IsZero() && c.Due.Before(f.DueBefore)) &&
 		(f.Before == "" || c.ID < f.Before)
 }

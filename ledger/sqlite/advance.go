@@ -152,7 +152,12 @@ func (t *turn) birth(e *entry) error {
 	_, err := t.tx.Exec(`INSERT INTO changes (tenant, id, rev, status, content, target, account, undoes, replaces, due, created, updated)
 		VALUES (?, ?, ?, ?, last_insert_rowid(), ?, ?, nullif(?, ''), nullif(?, ''), ?, ?, ?)`,
 		string(e.Tenant), string(e.ID), int64(1), codes[e.To], c.Target, string(c.Account),
-		string(c.Undoes), string(c.Replaces), millis(e.Due), now, now)
+		e.undoes, string(c.Replaces), millis(e.Due), now, now)
+	for _, u := range c.Undoes {
+		if err == nil {
+			_, err = t.tx.Exec(`INSERT INTO undos (parent, tenant, undo) VALUES (?, ?, ?)`, string(u.Change), string(e.Tenant), string(e.ID))
+		}
+	}
 	return err
 }
 

@@ -27,7 +27,7 @@ type state struct {
 	status  wetink.Status
 	claim   string
 	account string
-	undoes  wetink.ChangeID
+	undoes  []wetink.Undone
 	place   *place
 }
 
@@ -85,19 +85,19 @@ func (d *decider) one(e *entry) (refusal, err error) {
 	return nil, nil
 }
 
-const liveUndos = `SELECT count(*) FROM changes INDEXED BY changes_live_undo WHERE undoes = ? AND tenant = ? AND ` + isLive
+const liveUndos = `SELECT count(*) FROM undos u CROSS JOIN changes c ON c.tenant = u.tenant AND c.id = u.undo
+	WHERE u.parent = ? AND u.tenant = ? AND c.` + isLive
 
 // slot refuses a second undo of one parent while the first may still take effect, or has.
 func (d *decider) slot(e *entry, row *state) (refusal, err error) {
-	if row.undoes == "" {
-		return nil, nil
-	}
-	live, err := d.number(liveUndos, string(row.undoes), string(e.Tenant))
-	if err != nil {
-		return nil, err
-	}
-	if live+d.undone[key{e.Tenant, row.undoes}] > 0 {
-		return fmt.Errorf("%s has an undo already: %w", row.undoes, wetink.ErrConflict), nil
+	for _, u := range row.undoes {
+		live, err := d.number(liveUndos, string(u.Change), string(e.Tenant))
+		if err != nil {
+			return nil, err
+		}
+		if live+d.undone[key{e.Tenant, u.Change}] > 0 {
+			return fmt.Errorf("%s has an undo already: %w", u.Change, wetink.ErrConflict), nil
+		}
 	}
 	return nil, nil
 }
@@ -120,8 +120,8 @@ func (d *decider) cap(e *entry, row *state) (refusal, err error) {
 
 // after keeps what the Move will have done, for those behind it.
 func (d *decider) after(e *entry, row *state) {
-	if row.undoes != "" {
-		parent := key{e.Tenant, row.undoes}
+	for _, u := range row.undoes {
+		parent := key{e.Tenant, u.Change}
 		if e.From != "" && e.From.Live() {
 			d.undone[parent]--
 		}
@@ -149,7 +149,10 @@ func (d *decider) load(k key) (*state, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &state{rev: row.Int64(0), status: statuses[row.Int64(1)], claim: row.Text(2), account: row.Text(3), undoes: wetink.ChangeID(row.Text(4))}
+		s := &state{rev: row.Int64(0), status: statuses[row.Int64(1)], claim: row.Text(2), account: row.Text(3)}
+		if s.undoes, err = unpackUndoes(row.Text(4)); err != nil {
+			return nil, fmt.Errorf("%s: undoes: %w: %w", k.id, wetink.ErrTampered, err)
+		}
 		if !row.Null(5) {
 			s.place = placeOf(k.tenant, s.account, row.Text(5), row.Text(6))
 		}

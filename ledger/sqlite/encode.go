@@ -100,6 +100,13 @@ func unpackRequest(b []byte) (r wetink.Request, err error) {
 	return r, nil
 }
 
+func unpackUndoes(s string) (list []wetink.Undone, err error) {
+	if s != "" {
+		err = strictjson.Decode([]byte(s), &list, strictjson.Limits{Size: 1 << 30})
+	}
+	return list, err
+}
+
 func packSnapshots(list []wetink.Snapshot) ([]byte, error) {
 	bare := make([]wetink.Snapshot, len(list))
 	bodies := make([][]byte, len(list))
@@ -144,7 +151,8 @@ func unpackStep(b []byte) (s wetink.Step, err error) {
 // entry is a Move with all that can be encoded before the one writer's turn.
 type entry struct {
 	wetink.Move
-	request, before []byte // of a birth
+	request, before []byte // of a birth, as is undoes
+	undoes          string
 	facts           []fact
 	line            []byte // of the event, behind its seq and time, which only the writer knows
 }
@@ -164,7 +172,7 @@ func encode(m wetink.Move) (e entry, err error) {
 		return e, fmt.Errorf("store %s: its event does not begin as every event does", m.ID)
 	}
 	if m.New != nil {
-		if e.request, e.before, err = encodeNew(m.New); err != nil {
+		if err = e.encodeNew(m.New); err != nil {
 			return e, fmt.Errorf("store %s: %w", m.ID, err)
 		}
 	}
@@ -194,22 +202,32 @@ func encode(m wetink.Move) (e entry, err error) {
 	return e, nil
 }
 
-func encodeNew(c *wetink.Change) (request, before []byte, err error) {
+func (e *entry) encodeNew(c *wetink.Change) error {
 	by := c.Request.By
-	err = named(string(c.ID), string(c.Tenant), c.Target, string(c.Account), string(c.Undoes), string(c.Replaces),
+	err := named(string(c.ID), string(c.Tenant), c.Target, string(c.Account), string(c.Replaces),
 		string(by.Tenant), string(by.Person), by.Client, c.Request.Tool)
 	err = errors.Join(err, named(by.Scopes...))
+	for _, u := range c.Undoes {
+		err = errors.Join(err, named(string(u.Change)))
+	}
 	for _, s := range c.Before {
 		err = errors.Join(err, named(s.Object, s.Version))
 	}
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if request, err = packRequest(c.Request); err != nil {
-		return nil, nil, err
+	if len(c.Undoes) > 0 {
+		b, err := json.Marshal(c.Undoes)
+		if err != nil {
+			return err
+		}
+		e.undoes = string(b)
 	}
-	before, err = packSnapshots(c.Before)
-	return request, before, err
+	if e.request, err = packRequest(c.Request); err != nil {
+		return err
+	}
+	e.before, err = packSnapshots(c.Before)
+	return err
 }
 
 // lineStart is how Event.Bytes begins.

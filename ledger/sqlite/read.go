@@ -52,9 +52,12 @@ func load(tx *sqlite.Tx, k key) (c wetink.Change, err error) {
 		c = wetink.Change{
 			ID: k.id, Tenant: k.tenant, Rev: row.Int64(0), Status: status,
 			Statement: row.Blob(13), Target: row.Text(2), Account: wetink.Account(row.Text(3)),
-			Undoes: wetink.ChangeID(row.Text(4)), Replaces: wetink.ChangeID(row.Text(5)),
-			Claim: wetink.Claim{ID: row.Text(6), Owner: row.Text(7), Lease: millisAt(row, 8)},
-			Due:   millisAt(row, 9), Created: millisAt(row, 10), Updated: millisAt(row, 11),
+			Replaces: wetink.ChangeID(row.Text(5)),
+			Claim:    wetink.Claim{ID: row.Text(6), Owner: row.Text(7), Lease: millisAt(row, 8)},
+			Due:      millisAt(row, 9), Created: millisAt(row, 10), Updated: millisAt(row, 11),
+		}
+		if c.Undoes, err = unpackUndoes(row.Text(4)); err != nil {
+			return c, broken("undoes", err)
 		}
 		if c.Request, err = unpackRequest(row.Blob(14)); err != nil {
 			return c, broken("request", err)
@@ -197,8 +200,10 @@ func query(f wetink.Filter, after *key, n int) (sql string, args []any) {
 	if len(f.Status) > 0 {
 		and(oneOf(f.Status))
 	}
-	if f.Undoes != "" {
-		and(`undoes = ?`, string(f.Undoes))
+	if f.Undoes != "" && f.AnyTenant {
+		and(`(id, tenant) IN (SELECT undo, tenant FROM undos WHERE parent = ?)`, string(f.Undoes))
+	} else if f.Undoes != "" {
+		and(`id IN (SELECT undo FROM undos WHERE parent = ? AND tenant = ?)`, string(f.Undoes), string(f.Tenant))
 	}
 	if !f.DueBefore.IsZero() {
 		and(`due < ?`, millis(f.DueBefore))
@@ -214,7 +219,7 @@ func query(f wetink.Filter, after *key, n int) (sql string, args []any) {
 	open := len(f.Status) > 0 && !slices.ContainsFunc(f.Status, func(s wetink.Status) bool { return s.Settled() })
 	switch {
 	case f.Undoes != "":
-		from = ` INDEXED BY changes_undoes`
+		from = ` NOT INDEXED` // the primary key, by the list of undos
 	case open && !f.AnyTenant && f.DueBefore.IsZero() && len(f.Status) == 1 && f.Status[0] == wetink.Pending:
 		from = ` INDEXED BY changes_pending`
 	case open:

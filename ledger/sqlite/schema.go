@@ -36,7 +36,7 @@ CREATE TABLE changes (
 	content  INTEGER NOT NULL,  -- content.no, which also is facts.change
 	target   TEXT    NOT NULL,
 	account  TEXT    NOT NULL,
-	undoes   TEXT,
+	undoes   TEXT,              -- JSON: a list of wetink.Undone
 	replaces TEXT,
 	claim    TEXT,
 	owner    TEXT,
@@ -53,8 +53,15 @@ CREATE TABLE changes (
 CREATE INDEX changes_due       ON changes (status, due)     WHERE status <= 4;
 CREATE INDEX changes_pending   ON changes (tenant, id)      WHERE status = 1;
 CREATE INDEX changes_account   ON changes (tenant, account);
-CREATE INDEX changes_undoes    ON changes (undoes)          WHERE undoes IS NOT NULL;
-CREATE INDEX changes_live_undo ON changes (undoes, tenant)  WHERE undoes IS NOT NULL AND status <= 6;
+
+-- Who undoes whom, to find it by the parent. A row edited here lets a second undo be planned, or hides one; each still
+-- needs an approval of its own, and is stale where the first took effect.
+CREATE TABLE undos (
+	parent TEXT NOT NULL,
+	tenant TEXT NOT NULL,
+	undo   TEXT NOT NULL,
+	PRIMARY KEY (parent, tenant, undo)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE content (
 	no        INTEGER PRIMARY KEY,

@@ -90,6 +90,7 @@ const (
 	itsFact    = ` WHERE kind = 1 AND change = (SELECT content FROM changes WHERE id = $V)`
 	believed   = "whoever writes the file sets the limits of the day, the mode and the clock, too; what is sent is still only what was approved"
 	people     = "for people"
+	undone     = "it finds undos; each has a Statement of its own that names what it undoes, and needs an approval"
 	overwrite  = "the claim writes it anew"
 )
 
@@ -106,7 +107,7 @@ var tamperings = map[string][]tampering{
 	"changes.content":  {{sql: `UPDATE changes SET content = (SELECT content FROM changes WHERE id = $O)` + victim}, {sql: `UPDATE changes SET content = 99` + victim}},
 	"changes.target":   {{sql: `UPDATE changes SET target = 'other'` + victim}},
 	"changes.account":  {{sql: `UPDATE changes SET account = 'acct-2'` + victim}},
-	"changes.undoes":   {{sql: `UPDATE changes SET undoes = $O` + victim}},
+	"changes.undoes":   {{sql: `UPDATE changes SET undoes = json_array(json_object('change', $O, 'effects', 1))` + victim}, {sql: `UPDATE changes SET undoes = $O` + victim}},
 	"changes.replaces": {{sql: `UPDATE changes SET replaces = $O` + victim}},
 	"changes.claim":    {{sql: `UPDATE changes SET claim = 'mine'` + victim}},
 	"changes.owner":    {{sql: `UPDATE changes SET owner = 'another'` + victim, result: people}},
@@ -116,6 +117,10 @@ var tamperings = map[string][]tampering{
 	"changes.day":      {{sql: `UPDATE changes SET day = '2020-01-01'` + victim, result: overwrite}},
 	"changes.created":  {{sql: `UPDATE changes SET created = 1` + victim, result: people}},
 	"changes.updated":  {{sql: `UPDATE changes SET updated = 1` + victim, result: people}},
+
+	"undos.parent": {{sql: `INSERT INTO undos (parent, tenant, undo) VALUES ($V, '', $O)`, result: undone}},
+	"undos.tenant": {{sql: `INSERT INTO undos (parent, tenant, undo) VALUES ($V, 'acme', $O)`, result: undone}},
+	"undos.undo":   {{sql: `INSERT INTO undos (parent, tenant, undo) VALUES ($V, '', 'chg_none')`, result: undone}},
 
 	"content.no":        {{sql: `UPDATE content SET no = 99` + itsContent}},
 	"content.statement": {{sql: swapText("content", "statement", itsContent, `"n":2`, `"n":3`)}, {sql: swapText("content", "statement", itsContent, `"level":"session"`, `"level":"agent"`)}, {sql: `UPDATE content SET statement = (SELECT statement FROM content WHERE no = (SELECT content FROM changes WHERE id = $O))` + itsContent}},

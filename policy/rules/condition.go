@@ -47,7 +47,7 @@ var (
 	}
 	fields = map[string]map[string]*cel.Type{
 		changeType: {"id": cel.StringType, "target": cel.StringType, "client": cel.StringType, "requester": cel.StringType, "tenant": cel.StringType,
-			"account": cel.StringType, "undoes": cel.StringType, "replaces": cel.StringType, "on_failure": cel.StringType,
+			"account": cel.StringType, "undoes": cel.ListType(cel.StringType), "replaces": cel.StringType, "on_failure": cel.StringType,
 			"warnings": cel.ListType(cel.StringType), "undo": cel.ObjectType(undoType)},
 		undoType:     {"extent": cel.StringType, "for": cel.DurationType},
 		opType:       {"action": cel.StringType, "object": cel.StringType, "payload": cel.DynType, "key": cel.StringType, "blobs": cel.ListType(cel.ObjectType(blobType))},
@@ -205,12 +205,16 @@ func variables(t wetink.Terms, before []wetink.Snapshot) (input, error) {
 	for i, w := range t.Warnings {
 		warnings[i] = types.String(w)
 	}
+	undoes := make([]ref.Val, len(t.Undoes))
+	for i, u := range t.Undoes {
+		undoes[i] = types.String(u.Change)
+	}
 	never := t.Undo.Extent == wetink.NoUndo // the engine writes it where a target promised nothing
 	return input{irreversible: never, values: map[string]any{
 		"account": types.String(t.Account), "ops": list(ops), "before": list(was),
 		"change": object(map[string]ref.Val{
 			"id": types.String(t.Change), "target": types.String(t.Target), "client": types.String(t.Client), "requester": types.String(t.Requester),
-			"tenant": types.String(t.Tenant), "account": types.String(t.Account), "undoes": types.String(t.Undoes), "replaces": types.String(t.Replaces),
+			"tenant": types.String(t.Tenant), "account": types.String(t.Account), "undoes": list(undoes), "replaces": types.String(t.Replaces),
 			"on_failure": types.String(t.OnFailure), "warnings": list(warnings),
 			"undo": object(map[string]ref.Val{"extent": types.String(t.Undo.Extent), "for": types.Duration{Duration: t.Undo.Until}}),
 		}),

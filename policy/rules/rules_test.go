@@ -131,14 +131,14 @@ func TestTheFirstDenyOfTheFileGivesTheReason(t *testing.T) {
 
 func TestConditionsSeeAllThatTheyAreToldOf(t *testing.T) {
 	tt, before := terms("create", "update", "delete", "delete")
-	tt.Tenant, tt.Undoes, tt.Replaces, tt.OnFailure, tt.Warnings = "club", "chg_2", "chg_3", wetink.UndoOnFailure, []string{"w"}
+	tt.Tenant, tt.Undoes, tt.Replaces, tt.OnFailure, tt.Warnings = "club", []wetink.Undone{{Change: "chg_2", Effects: 1}}, "chg_3", wetink.UndoOnFailure, []string{"w"}
 	tt.Ops[0].Key, tt.Ops[0].Blobs = "k", []wetink.Blob{{Digest: wetink.Digest{0xab}, Size: 7, Type: "image/png"}}
 	tt.Ops[3].Object = tt.Ops[2].Object
 	for when, want := range map[string]bool{
-		`change.id == "chg_1" && change.target == "intervals" && change.client == "agent" && change.requester == "ana"`:             true,
-		`change.tenant == "club" && change.account == "i1" && account == "i1" && change.undoes != "" && change.replaces == "chg_3"`: true,
-		`change.on_failure == "undo" && change.warnings == ["w"] && risk.warnings == 1`:                                             true,
-		`change.undo.extent == "full" && change.undo.for == duration("1h")`:                                                         true,
+		`change.id == "chg_1" && change.target == "intervals" && change.client == "agent" && change.requester == "ana"`:                    true,
+		`change.tenant == "club" && change.account == "i1" && account == "i1" && change.undoes == ["chg_2"] && change.replaces == "chg_3"`: true,
+		`change.on_failure == "undo" && change.warnings == ["w"] && risk.warnings == 1`:                                                    true,
+		`change.undo.extent == "full" && change.undo.for == duration("1h")`:                                                                true,
 		`change.undo.for < duration("1h")`:                                                                    false,
 		`size(ops) == 4 && size(before) == 4 && ops[0].object == before[0].object`:                            true,
 		`ops[0].key == "k" && ops[0].blobs[0].size == 7 && ops[0].blobs.all(b, b.type.startsWith("image/"))`:  true,
