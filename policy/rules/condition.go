@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cel.dev/cel-go/cel"
 	celast "cel.dev/cel-go/common/ast"
@@ -22,6 +21,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/internal/strictyaml"
 )
 
 // maxCost of one condition, in CEL's units as meter counts them: far above what a condition over some hundred operations takes, and
@@ -143,7 +143,7 @@ var (
 // plain says what the checker says of unknown words the way that this package says it of keys.
 func plain(message string) string {
 	if m := undeclared.FindStringSubmatch(message); m != nil {
-		return unknown(m[1], slices.Concat(slices.Sorted(maps.Keys(known)), functions))
+		return strictyaml.Unknown(m[1], slices.Concat(slices.Sorted(maps.Keys(known)), functions))
 	}
 	if m := undefined.FindStringSubmatch(message); m != nil {
 		var names []string
@@ -151,7 +151,7 @@ func plain(message string) string {
 			names = append(names, slices.Collect(maps.Keys(f))...)
 		}
 		slices.Sort(names)
-		return unknown(m[1], slices.Compact(names))
+		return strictyaml.Unknown(m[1], slices.Compact(names))
 	}
 	return "the condition: " + message
 }
@@ -375,42 +375,4 @@ func weight(v ref.Val) uint64 {
 func size(l traits.Lister) uint64 {
 	n, _ := l.Size().(types.Int)
 	return uint64(n)
-}
-
-// unknown names a word that nobody knows, and the nearest one that we do.
-func unknown(word string, all []string) string {
-	best, distance := "", 3
-	if len(word) < 5 {
-		distance = 2
-	}
-	for _, w := range all {
-		if d := edits(strings.ToLower(word), strings.ToLower(w)); d < distance || strings.HasPrefix(word, w) && best == "" && len(w) > 2 {
-			best, distance = w, min(d, distance)
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("unknown word %q: did you mean %s?", word, best)
-	}
-	return fmt.Sprintf("unknown word %q: want one of %s", word, strings.Join(all, ", "))
-}
-
-// edits is the distance of Levenshtein, in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
