@@ -140,6 +140,12 @@ func (c Change) StepOf(op int) (Step, bool) {
 	return c.Steps[i], true
 }
 
+// Compared reports whether every effect was read back and compared with what was approved. Of an applied Change that was
+// not, no more can be said than that the system answered so.
+func (c Change) Compared() bool {
+	return !slices.ContainsFunc(c.Steps, func(s Step) bool { return s.How == HowAnswered })
+}
+
 // Claim is the exclusive right to send. Whoever settles must hold the same ID.
 type Claim struct {
 	ID    string    `json:"id"`    // random
@@ -163,11 +169,14 @@ type Step struct {
 	Outcome Outcome `json:"outcome"`
 	Receipt Receipt `json:"receipt"`
 	Why     string  `json:"why,omitempty"` // for people
-	How     string  `json:"how"`           // "answer", "read back", "reconciled", "late answer", "resolved by PERSON"
+	How     string  `json:"how"`           // "answer", "read back", "reconciled", "late answer", "resolved by PERSON", HowStale, HowAnswered
 }
 
 // HowStale is the How of a Step of an object that had moved before anything was sent. Its Receipt.After is what was found.
 const HowStale = "observed before sending"
+
+// HowAnswered is the How of a Step that the system answered as done, and of which nothing that can be read tells more.
+const HowAnswered = "answered, and cannot be compared"
 
 // seen reports whether the outcome was read back, and is not only what an answer said.
 func (s Step) seen() bool {

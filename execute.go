@@ -451,6 +451,8 @@ func (s *sender) readBackOne(ctx context.Context, judge Judge, step Step) Step {
 	case verdict == Untouched:
 		step.Outcome, step.Why = Unknown, "it was answered as done, but the old state is read back"
 		return step
+	case verdict == Opaque:
+		step.How, step.Why = HowAnswered, why
 	}
 	step.Receipt.After = now
 	if now.Object != "" {

@@ -105,6 +105,8 @@ func (e *Engine) reconcile(ctx context.Context, c Change) (Change, Ticket, error
 		case verdict == Otherwise:
 			s.Outcome, s.Why = Differs, "read back otherwise: "+why
 			t.OnFailure = StopOnFailure // it may be a person's edit by now: only a person undoes it
+		case verdict == Opaque && answered:
+			s.Outcome, s.How, s.Why = TookEffect, HowAnswered, why
 		case verdict == Foreign && answered:
 			s.Outcome, s.Why = Differs, "somebody else changed it since: "+why
 			t.OnFailure, seen = StopOnFailure, Snapshot{Object: seen.Object}

@@ -56,6 +56,9 @@ const (
 	Otherwise  Verdict = "otherwise" // ours landed, but not as approved
 	Untouched  Verdict = "untouched" // the state from before
 	Foreign    Verdict = "foreign"   // neither: somebody else wrote
+	// Opaque: nothing that can be read tells what became of the Op: it is not the state from before, and what it should
+	// be is not known; or nothing can be read at all. The system's answer is taken as its word; without one nothing is proved.
+	Opaque Verdict = "opaque"
 )
 
 // Undoer plans the way back, from what was really done. The plan goes through Prepare like any request.

@@ -239,6 +239,9 @@ func (g *guard) nextStep(ctx context.Context, c wetink.Change, t wetink.Terms, s
 	case "applying", "undoing":
 		return "It is being carried out; ask for the status again."
 	case "applied":
+		if !c.Compared() {
+			return "Tell the person that it was sent once and answered as done, and that its result could not be compared with what was approved."
+		}
 		return "Tell the person that it was applied and read back as approved."
 	case "undone":
 		return "Tell the person that it was undone."

@@ -277,6 +277,9 @@ func standing(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Tim
 		if undo != nil && undo.Status == wetink.Applied {
 			return "It was applied, and undone."
 		}
+		if !c.Compared() {
+			return "Sent once, and answered as done. What it left could not be compared with what was approved."
+		}
 		return "Applied, and read back."
 	case wetink.Failed:
 		if _, stale := seenBefore(c); stale {

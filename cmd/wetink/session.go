@@ -228,6 +228,9 @@ func sentence(v render.View) string {
 		case v.Undo != nil && v.Undo.Status == wetink.Applied:
 			return fmt.Sprintf("Undone by %s.", v.Undo.ID)
 		}
+		if !c.Compared() {
+			return "Sent once, and answered as done; what it left could not be compared with what was approved." + wayBack(v)
+		}
 		return "Applied, and read back." + wayBack(v)
 	case wetink.Failed:
 		if stale(c) {
