@@ -1,0 +1,216 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/internal/strictjson"
+)
+
+// Judge implements wetink.Judge. What can be compared are the arguments that have the name of something that is read.
+func (t *Target) Judge(o wetink.Op, before, now wetink.Snapshot) (wetink.Verdict, string) {
+	own, err := t.open(o.Payload)
+	switch {
+	case err != nil:
+		return wetink.Foreign, "the stored call is unreadable"
+	case own.read == nil || now.Absent && before.Absent:
+		if own.read != nil {
+			return wetink.Untouched, ""
+		}
+		return wetink.Opaque, "nothing reads what it changes"
+	}
+	was, is := fields(before), fields(now)
+	identity := own.read.identity()
+	asked, met, compared := 0, 0, 0
+	var missed []string
+	for name, v := range own.args {
+		got, there := is[name]
+		old, had := was[name]
+		if slices.Contains(identity, name) || !there && !had {
+			continue
+		}
+		compared++
+		if had && equal(v, old) {
+			continue
+		}
+		if asked++; there && equal(v, got) {
+			met++
+		} else {
+			missed = append(missed, name)
+		}
+	}
+	same := before.Digest() == now.Digest()
+	slices.Sort(missed)
+	switch {
+	case same && compared > 0 && asked == 0:
+		return wetink.AsApproved, ""
+	case same:
+		return wetink.Untouched, ""
+	case now.Absent && compared == 0: // the call names no more than the object, and it is gone
+		return wetink.AsApproved, ""
+	case now.Absent:
+		return wetink.Foreign, "it is gone"
+	case asked > 0 && met == asked:
+		return wetink.AsApproved, ""
+	case met > 0:
+		return wetink.Otherwise, strings.Join(missed, ", ")
+	}
+	return wetink.Opaque, "it changed, and what it should read now is not known"
+}
+
+// Flight implements wetink.Judge.
+func (t *Target) Flight() time.Duration { return t.opt.Flight }
+
+// Unmoved implements wetink.Undoer.
+func (t *Target) Unmoved(after, now wetink.Snapshot) (bool, []string) {
+	if after.Digest() == now.Digest() {
+		return true, nil
+	}
+	if after.Absent != now.Absent {
+		return false, []string{map[bool]string{true: "it is gone", false: "it is there again"}[now.Absent]}
+	}
+	was, is := fields(after), fields(now)
+	var moved []string
+	for name, v := range is {
+		if old, ok := was[name]; !ok || !equal(old, v) {
+			moved = append(moved, name)
+		}
+	}
+	for name := range was {
+		if _, ok := is[name]; !ok {
+			moved = append(moved, name)
+		}
+	}
+	slices.Sort(moved)
+	return false, moved
+}
+
+// way is the request that Invert makes and Prepare reads.
+type way struct {
+	Calls []back `json:"calls"`
+}
+
+type back struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	// What the call that is taken back was read by, where the tool that takes it back has nothing of its own.
+	Via    string   `json:"via,omitempty"`
+	Object string   `json:"object,omitempty"`
+	Lost   []string `json:"lost,omitempty"`
+	Note   string   `json:"note,omitempty"`
+}
+
+// Invert implements wetink.Undoer, by what the Rules declare.
+func (t *Target) Invert(ops []wetink.Op, before []wetink.Snapshot, steps []wetink.Step) (wetink.Request, wetink.Promise, error) {
+	var w way
+	promise := wetink.Promise{Extent: wetink.FullUndo, Until: t.opt.UndoFor}
+	for _, s := range slices.Backward(steps) {
+		if s.Outcome != wetink.TookEffect && s.Outcome != wetink.Differs {
+			continue
+		}
+		own, err := t.open(ops[s.Op].Payload)
+		if err != nil {
+			return wetink.Request{}, promise, err
+		}
+		b, err := t.invert(own, ops[s.Op], before[s.Op], s)
+		if err != nil {
+			return wetink.Request{}, promise, err
+		}
+		if len(b.Lost) > 0 || b.Note != "" {
+			promise.Extent = wetink.PartialUndo
+		}
+		w.Calls = append(w.Calls, b)
+	}
+	args, err := canonical(w)
+	return wetink.Request{Args: args}, promise, err
+}
+
+func (t *Target) invert(own op, o wetink.Op, before wetink.Snapshot, s wetink.Step) (back, error) {
+	template := own.rule.wayBack(before.Absent || own.rule.Read == nil)
+	if template == nil {
+		return back{}, fmt.Errorf("%w: nothing that takes %s back is declared", wetink.ErrNoUndo, own.Name)
+	}
+	k := known{args: own.args, before: fields(before), id: strings.TrimSuffix(o.Key, o.Key[max(strings.LastIndexByte(o.Key, '-'), 0):])}
+	if needsResult(template) {
+		r, err := parseResult(s.Receipt.Raw)
+		if err != nil {
+			return back{}, fmt.Errorf("%w: the answer of %s was not kept, and names what to take back", wetink.ErrNoUndo, own.Name)
+		}
+		k.result = r.value()
+	}
+	c, lost, err := template.fillBack(k, own.rule)
+	if err != nil {
+		return back{}, fmt.Errorf("%w: %w", wetink.ErrNoUndo, err)
+	}
+	b := back{Name: c.Tool, Arguments: c.Args, Lost: lost, Note: own.rule.Note}
+	if own.read != nil {
+		b.Object = s.Receipt.Object
+		for tool, list := range t.rules {
+			if slices.Contains(list, own.read) {
+				b.Via = tool
+			}
+		}
+	}
+	return b, nil
+}
+
+// prepareUndo reads what Invert planned to write. A tool that has a Rule of its own is read by that.
+func (t *Target) prepareUndo(ctx context.Context, p *wetink.Prepared, raw json.RawMessage) error {
+	var w way
+	if err := strictjson.Decode(raw, &w, strictjson.Default); err != nil {
+		return err
+	}
+	p.Undo = wetink.Promise{Extent: wetink.FullUndo, Until: t.opt.UndoFor}
+	for _, b := range w.Calls {
+		o := op{payload: payload{Name: b.Name, Arguments: b.Arguments}}
+		if err := t.understand(&o); err != nil {
+			return err
+		}
+		object, before := "", nothing("")
+		switch {
+		case o.rule.Read != nil:
+			c, err := o.rule.Read.fill(known{args: o.args})
+			if err != nil {
+				return err
+			}
+			if before, err = t.observe(ctx, o.rule, c); err != nil {
+				return err
+			}
+			object = c.String()
+		case b.Via != "":
+			if o.Via = b.Via; t.understand(&o) == nil && o.read != nil {
+				c, ok := parseCall(b.Object)
+				if !ok {
+					return fmt.Errorf("%w: where it stands is not known", wetink.ErrNoUndo)
+				}
+				var err error
+				if before, err = t.observe(ctx, o.read, c); err != nil {
+					return err
+				}
+				object = b.Object
+			}
+		}
+		promise, _ := t.promise(o, known{args: o.args, before: fields(before)}, before)
+		if promise.Extent != wetink.FullUndo && p.Undo.Extent != wetink.NoUndo {
+			p.Undo.Extent, p.Undo.Notes = promise.Extent, promise.Notes
+		}
+		if len(b.Lost) > 0 {
+			p.Warnings = append(p.Warnings, "there was nothing before, and that cannot be put back: "+strings.Join(b.Lost, ", "))
+		}
+		if b.Note != "" {
+			p.Warnings = append(p.Warnings, b.Note)
+		}
+		if err := t.add(p, o, object, before); err != nil {
+			return err
+		}
+	}
+	if p.Undo.Extent == wetink.NoUndo {
+		p.Undo.Until = 0
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// decode reads JSON for comparing and for expressions; a number keeps its literal.
+func decode(b []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something stands behind the value")
+	}
+	return v, nil
+}
+
+// canonical writes v with sorted keys, so that a server which orders them anew each time does not seem to change.
+func canonical(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func compact(b []byte) (json.RawMessage, error) {
+	var out bytes.Buffer
+	err := json.Compact(&out, b)
+	return out.Bytes(), err
+}
+
+// equal compares two values by meaning; a text may hold the JSON of the other, as servers that want one do.
+func equal(a, b any) bool {
+	x, err1 := canonical(a)
+	y, err2 := canonical(b)
+	if err1 == nil && err2 == nil && bytes.Equal(x, y) {
+		return true
+	}
+	if s, ok := a.(string); ok && isCompound(b) {
+		v, err := decode([]byte(s))
+		return err == nil && isCompound(v) && equal(v, b)
+	}
+	if _, ok := b.(string); ok && isCompound(a) {
+		return equal(b, a)
+	}
+	return false
+}
+
+func isCompound(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// look follows a path through v; members of lists are named by their number from 0.
+func look(v any, path []string) (any, bool) {
+	for _, name := range path {
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[name]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil, false
+			}
+			v = at[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// result is a CallToolResult, as far as we read it.
+type result struct {
+	IsError    bool            `json:"isError"`
+	Structured json.RawMessage `json:"structuredContent"`
+	Content    []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+}
+
+func parseResult(b []byte) (result, error) {
+	var r result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return r, fmt.Errorf("the server's result cannot be read: %w", err)
+	}
+	return r, nil
+}
+
+// text is all that the result says in words.
+func (r result) text() string {
+	var parts []string
+	for _, c := range r.Content {
+		if c.Type == "text" {
+			parts = append(parts, c.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// value is structuredContent, or else the JSON of the first text, or else the text itself: published servers do all three.
+func (r result) value() any {
+	if len(r.Structured) > 0 {
+		if v, err := decode(r.Structured); err == nil && v != nil {
+			return v
+		}
+	}
+	for _, c := range r.Content {
+		if c.Type != "text" {
+			continue
+		}
+		if v, err := decode([]byte(c.Text)); err == nil && isCompound(v) {
+			return v
+		}
+		break
+	}
+	return r.text()
+}
+
+// reference is $args.a.b, $before.a, $result.a or $id, with "~ /pattern/" behind it if only a part is meant.
+type reference struct {
+	root string
+	path []string
+	cut  *regexp.Regexp
+	text string // as it stands in the file
+}
+
+var (
+	oneReference = regexp.MustCompile(`^\$(args|before|result|id)((?:\.[A-Za-z0-9_-]+)*)(?:\s*~\s*/(.*)/)?$`)
+	inText       = regexp.MustCompile(`\$(args|before|result|id)((?:\.[A-Za-z0-9_-]+)*)`)
+)
+
+func parseReference(s string) (reference, bool, error) {
+	m := oneReference.FindStringSubmatch(s)
+	if m == nil {
+		return reference{}, false, nil
+	}
+	r := reference{root: m[1], text: s}
+	if m[2] != "" {
+		r.path = strings.Split(m[2][1:], ".")
+	}
+	if m[3] != "" {
+		var err error
+		if r.cut, err = regexp.Compile(m[3]); err != nil {
+			return r, true, fmt.Errorf("%s: %w", s, err)
+		}
+		if r.cut.NumSubexp() != 1 {
+			return r, true, fmt.Errorf("%s: the pattern wants one group in brackets, which is the part that is meant", s)
+		}
+	}
+	return r, true, nil
+}
+
+// known is what references can name.
+type known struct {
+	args   map[string]any
+	before map[string]any
+	result any
+	id     string
+}
+
+var errMissing = errors.New("is not there")
+
+func (r reference) resolve(k known) (any, error) {
+	var v any
+	switch r.root {
+	case "args":
+		v = map[string]any(k.args)
+	case "before":
+		v = map[string]any(k.before)
+		if flat, ok := k.before[strings.Join(r.path, ".")]; ok && len(r.path) > 1 { // watched by that path
+			return r.part(flat)
+		}
+	case "result":
+		v = k.result
+	case "id":
+		return k.id, nil
+	}
+	v, ok := look(v, r.path)
+	if !ok {
+		return nil, fmt.Errorf("%s %w", r.text, errMissing)
+	}
+	return r.part(v)
+}
+
+func (r reference) part(v any) (any, error) {
+	if r.cut == nil {
+		return v, nil
+	}
+	m := r.cut.FindStringSubmatch(plain(v))
+	if m == nil {
+		return nil, fmt.Errorf("%s %w: %q does not match", r.text, errMissing, plain(v))
+	}
+	return m[1], nil
+}
+
+// plain is v within a text.
+func plain(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, err := canonical(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
