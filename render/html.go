@@ -476,10 +476,13 @@ func (s *sheet) proof(t wetink.Terms, c wetink.Change) {
 		s.Done = append(s.Done, Reveal(a.Sentence()))
 	}
 	if len(c.Approvals) == 0 {
-		kind := map[wetink.Level]string{wetink.Host: wetink.EvidenceTerminal}[t.Require.Level]
-		will := wetink.Approval{Level: t.Require.Level, Evidence: wetink.Evidence{Kind: kind, By: "YOU"}}.Sentence()
-		if t.Require.Level == wetink.Reauth {
+		will := wetink.Approval{Level: t.Require.Level, Evidence: wetink.Evidence{By: "YOU"}}.Sentence()
+		switch t.Require.Level {
+		case wetink.Host: // whose terminal it is tells the evidence, which is not there yet
+			will = "Someone at a terminal of this computer approved this exact change."
+		case wetink.Reauth:
 			will = "YOU re-authenticated at THAT TIME for this exact change."
+		case wetink.Auto, wetink.Agent, wetink.Session, wetink.Passkey:
 		}
 		s.Will = template.HTML(template.HTMLEscapeString(will))
 	}

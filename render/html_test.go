@@ -136,7 +136,8 @@ func seen(page string) string {
 }
 
 func TestNothingThatCameFromOutsideIsMarkupOrHidden(t *testing.T) {
-	for name, s := range deceptions {
+	for _, d := range deceptions {
+		name, s := d.name, d.text
 		payload := map[string]any{"name": s, "list": []string{s}, "lines": s + "\n" + s}
 		if !strings.ContainsFunc(s, unicode.IsControl) { // which no member may have in its name
 			payload[s] = s

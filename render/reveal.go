@@ -45,7 +45,7 @@ var names = map[rune]string{
 	0x202c: "end of direction", 0x202d: "left-to-right override", 0x202e: "right-to-left override", 0x2060: "word joiner",
 	0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "first strong isolate", 0x2069: "end of isolate",
 	0x2800: "blank Braille pattern", 0x3000: "ideographic space", 0x3164: "Hangul filler", 0xfeff: "byte order mark", 0xffa0: "Hangul filler",
-	0xfe0e: "text selector", 0xfe0f: "emoji selector",
+	0xfe0e: "text selector", 0xfe0f: "emoji selector", 0x20e3: "keycap",
 }
 
 func nameOf(r rune) string {
@@ -60,8 +60,14 @@ func nameOf(r rune) string {
 		return " combining mark"
 	case r >= 0xe000 && r <= 0xf8ff:
 		return " private use"
-	case unicode.Is(textEmoji, r):
+	case tone(r):
+		return " skin tone"
+	case regional(r):
+		return " regional letter " + string('A'+r-'\U0001f1e6')
+	case unicode.Is(emoji().text, r):
 		return " emoji without selector"
+	case unicode.Is(posing, r):
+		return " presentation form"
 	}
 	return ""
 }
