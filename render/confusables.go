@@ -41,11 +41,12 @@ func skeleton(word string) string {
 	if isASCII(word) {
 		return ""
 	}
-	m := prototypes()
+	m, taken := prototypes(), false
 	var b strings.Builder
 	for _, r := range norm.NFD.String(word) {
 		switch like, ok := m[r]; {
 		case ok:
+			taken = true
 			b.WriteString(like)
 		case r < utf8.RuneSelf:
 			b.WriteRune(r)
@@ -54,7 +55,7 @@ func skeleton(word string) string {
 			return ""
 		}
 	}
-	if strings.ContainsFunc(b.String(), func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	if !taken || strings.ContainsFunc(b.String(), func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		return ""
 	}
 	return b.String()

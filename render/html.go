@@ -408,7 +408,7 @@ func unchangedFields(before wetink.Snapshot, diff []wetink.FieldChange, told wet
 		return nil
 	}
 	for f, raw := range was {
-		v := meaning(raw, told.Fields[f], zone)
+		v := staying(raw, told.Fields[f], zone)
 		if v != nil && !slices.ContainsFunc(diff, func(d wetink.FieldChange) bool { return d.Field == f }) {
 			out = append(out, fact{labelOf(told, f), joined(v)})
 		}
@@ -440,15 +440,13 @@ func (s *sheet) undo(t wetink.Terms) {
 	}
 }
 
-// says are the agent's own words, if it gave any: a member "reason" of its request.
+// says are the agent's own words, if it gave any.
 func says(c wetink.Change) template.HTML {
-	var args struct {
-		Reason string `json:"reason"`
-	}
-	if json.Unmarshal(c.Request.Args, &args) != nil || args.Reason == "" {
+	words, _ := Reason(c.Request.Args)
+	if words == "" {
 		return ""
 	}
-	lines := strings.Split(args.Reason, "\n")
+	lines := strings.Split(words, "\n")
 	for i := range lines {
 		lines[i] = Line(lines[i])
 	}
