@@ -3,6 +3,7 @@ package render_test
 import (
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,7 @@ var deceptions = []deception{
 	{"joiner", "joiner behind a virama on Latin", "a\u094d\u200d\u0915", "a\u094d\u0915"},
 	{"joiner", "two joiners behind a virama", "\u0915\u094d\u200d\u200d\u0937", "\u0915\u094d\u200d\u0937"},
 	{"joiner", "a chillu of three characters", "\u0d05\u0d35\u0d28\u0d4d\u200d", "\u0d05\u0d35\u0d7b"},
+	{"joiner", "a chillu within a word", "\u0d05\u0d28\u0d4d\u200d\u0d2a", "\u0d05\u0d7b\u0d2a"},
 	{"joiner", "a khanda ta of three characters", "\u09a4\u09cd\u200d\u09b8", "\u09ce\u09b8"},
 
 	{"emoji", "two faces, joined", "\U0001f600\u200d\U0001f600", "\U0001f600\U0001f600"},
@@ -276,6 +278,13 @@ func mutate(r *rand.Rand, s string) string {
 	return s[:from] + c + s[from:]
 }
 
+var severalBlanks = regexp.MustCompile(`[ \n]+`)
+
+// drawnBlanks is what a browser leaves of the blanks of a page: one of several, none at either end.
+func drawnBlanks(page string) string {
+	return strings.Trim(severalBlanks.ReplaceAllString(seen(page), " "), " ")
+}
+
 // rapid draws a text and a seed, and fails with the seed that it can be run again with; the pairs of one draw are made
 // here, because to draw each of them by itself takes minutes.
 func TestAHundredThousandMutatedTextsNeverLookAlike(t *testing.T) {
@@ -310,6 +319,9 @@ func TestAHundredThousandMutatedTextsNeverLookAlike(t *testing.T) {
 				}
 				if seen(x) == seen(y) {
 					t.Fatalf("%+q and %+q are both read as %+q", a, b, seen(x))
+				}
+				if drawnBlanks(x) == drawnBlanks(y) {
+					t.Fatalf("%+q and %+q are both drawn as %+q", a, b, drawnBlanks(x))
 				}
 			}
 		})

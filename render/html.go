@@ -286,7 +286,7 @@ func joined(lines []string) template.HTML {
 }
 
 // shown wraps a line that Line made already: its tokens become chips.
-func shown(line string) template.HTML { return template.HTML("<bdi>" + chips(line) + "</bdi>") }
+func shown(line string) template.HTML { return apart(chips(line)) }
 
 func struck(tag string, lines []string) template.HTML {
 	if len(lines) == 0 {
@@ -364,7 +364,6 @@ func wordMarks(a, b, tagA, tagB string) (was, will template.HTML, ok bool) {
 	}
 	side := func(sign byte, tag string) template.HTML {
 		var out strings.Builder
-		out.WriteString("<bdi>")
 		for i := 0; i < len(list); i++ {
 			switch list[i].sign {
 			case ' ':
@@ -378,8 +377,7 @@ func wordMarks(a, b, tagA, tagB string) (was, will template.HTML, ok bool) {
 				out.WriteString("</" + tag + ">")
 			}
 		}
-		out.WriteString("</bdi>")
-		return template.HTML(out.String())
+		return apart(out.String())
 	}
 	return side('-', tagA), side('+', tagB), true
 }
