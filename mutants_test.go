@@ -167,6 +167,8 @@ var mutants = map[string]mutant{
 	"render: a non-joiner of two scripts": {"render/lawful.go", " || scriptOf(left) != scriptOf(right)", "", "./render", "TestEveryDeception"},
 	"render: no Persian":                  {"render/lawful.go", "\treturn err == nil", "\treturn err == nil && false", "./render", "TestNothingInnocent"},
 	"render: what strikes out":            {"render/visible.go", "unicode.Variation_Selector, blank, posing)", "unicode.Variation_Selector, blank)", "./render", "TestEveryDeception"},
+	"render: a script of no font":         {"render/visible.go", " || r >= 0x370 && unicode.Is(boxes(), r)", "", "./render", "TestEveryDeception"},
+	"render: a crowd of badges":           {"render/findings.go", "more := len(badges) - maxBadges; more > 0", "more := 0; more > 0", "./render", "TestNoCrowd"},
 	"render: blanks in a row":             {"render/reveal.go", "case c == ' ' && blank:", "case c == ' ' && blank && false:", "./render", "TestAHundredThousand"},
 	"render: only links have hosts":       {"render/hosts.go", "case !strings.ContainsAny(rest, dots):", "default:", "./render", "TestAHostIsTold"},
 	"render: no hosts in mail addresses":  {"render/hosts.go", "case strings.Contains(rest, \"@\"):", "case false:", "./render", "TestAHostIsTold"},

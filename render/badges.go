@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,8 +15,10 @@ import (
 // A single word of another script that has a Latin twin letter by letter, such as a Russian "сахар", is told, too: nothing
 // beside it says which of the two it is. What is written in ASCII alone (paypaI with a capital i) is not.
 func Badges(s string) (out []string) {
+	told := map[string]bool{}
 	add := func(b string) {
-		if b != "" && !slices.Contains(out, b) {
+		if !told[b] {
+			told[b] = true
 			out = append(out, b)
 		}
 	}
@@ -38,18 +41,27 @@ func Badges(s string) (out []string) {
 	}
 	for _, w := range list {
 		if mixed := mixedScripts(w); mixed != "" {
-			add(quote(w) + " mixes " + mixed)
+			add(brief(w) + " mixes " + mixed)
 		} else if like := disguise(w); utf8.RuneCountInString(w) >= 4 && like != "" && !slices.ContainsFunc(scriptsOf(w), func(s string) bool { return s != "Latin" && honest[s] }) {
 			add(looksLike(w, like))
 		}
 		if mixedDigits(w) {
-			add(quote(w) + " mixes digits of two scripts")
+			add(brief(w) + " mixes digits of two scripts")
 		}
 	}
 	for _, sign := range signs(s) {
 		add(sign)
 	}
 	return out
+}
+
+// brief is quote for a badge, which points at a word: the word itself is shown in whole where it stands.
+func brief(word string) string {
+	const most = 60
+	if n := utf8.RuneCountInString(word); n > most {
+		return quote(string([]rune(word)[:most])) + fmt.Sprintf(" and %d characters more", n-most)
+	}
+	return quote(word)
 }
 
 // words are runs of letters, marks and digits.
@@ -111,7 +123,7 @@ func mixedScripts(word string) string {
 		}
 	}
 	mixed := strings.ReplaceAll(strings.Join(found, " and ")+" letters", "_", " ")
-	if like := skeleton(word); like != "" {
+	if like := skeleton(word); like != "" && len(like) <= 60 {
 		mixed += " and looks like " + like
 	}
 	return mixed

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -131,6 +132,7 @@ var deceptions = []deception{
 	{"script", "a script that nobody writes in Latin", "p\U000102a0ypal", "paypal"},
 	{"script", "a whole word in Cyrillic", "\u0430\u0440\u0440\u04cf\u0435", "apple"},
 	{"script", "a whole word among Latin ones", "pay \u0440\u0430\u0443\u0440\u0430\u04cf now", "pay paypal now"},
+	{"script", "a letter that few fonts have", "plan \U000102a1", "plan \U000102a0"},
 	{"script", "phonetic letters", "\u0261oo\u0261le", "google"},
 	{"script", "full-width letters", "\uff50\uff41\uff59pal", "paypal"},
 	{"script", "mathematical letters", "\U0001d5c9\U0001d5ba\U0001d5d2\U0001d5c9\U0001d5ba\U0001d5c5", "paypal"},
@@ -327,6 +329,21 @@ func TestAHundredThousandMutatedTextsNeverLookAlike(t *testing.T) {
 		})
 		if t.Failed() {
 			return
+		}
+	}
+}
+
+// What an agent may send at most must not keep the page busy, whatever it is made of.
+func TestTheWorstTextsAreJudgedInTime(t *testing.T) {
+	for _, unit := range []string{"\U0001f468\u200d", "\U0001f3fd", "\u094d\u200d", "\u0645\u200c", "\u064e", "\u0430b ", "\u0430.", "//\u0430b.c", "xn--", "@", "\U0001f1e9", "\U0001f3f4\U000e0067", "\u0301", "\U000102a0"} {
+		s := strings.Repeat(unit, render.Limit/len(unit))
+		from := time.Now()
+		_ = render.Reveal(s)
+		_ = render.Badges(s)
+		if took := time.Since(from); took > 2*time.Second {
+			t.Errorf("%+q takes %v", unit, took)
+		} else {
+			t.Logf("%+q %v", unit, took)
 		}
 	}
 }

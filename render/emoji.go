@@ -86,10 +86,15 @@ func regional(r rune) bool { return r >= '\U0001f1e6' && r <= '\U0001f1ff' }
 func tagged(r rune) bool   { return r >= '\U000e0020' && r <= '\U000e007f' }
 func keycap(r rune) bool   { return r == '#' || r == '*' || r >= '0' && r <= '9' }
 
+// maxChain bounds chain, in bytes: two people with tones and a kiss between them have 35.
+const maxChain = 64
+
 // chain measures what begins s and could be one emoji: a character with all that modifies it, and what is joined to it.
 func chain(s string) (n int, joined bool) {
 	for i, r := range s {
 		switch {
+		case i > maxChain:
+			return i, false
 		case r == zwj:
 			joined = true
 		case i == 0, strings.HasSuffix(s[:i], string(zwj)):

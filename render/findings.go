@@ -142,13 +142,18 @@ func findings(c wetink.Change, t wetink.Terms, e wetink.Explanation, o Options) 
 	}
 	opaque, hidden := 0, 0
 	var badges []string
-	look := func(s string) {
-		hidden += tokens(s)
+	named := map[string]bool{}
+	badge := func(s string) {
 		for _, b := range Badges(s) {
-			if !slices.Contains(badges, b) {
+			if !named[b] {
+				named[b] = true
 				badges = append(badges, b)
 			}
 		}
+	}
+	look := func(s string) {
+		hidden += tokens(s)
+		badge(s)
 	}
 	for i, op := range t.Ops {
 		told := toldOf(e, i)
@@ -171,19 +176,21 @@ func findings(c wetink.Change, t wetink.Terms, e wetink.Explanation, o Options) 
 		}
 	}
 	words, _ := Reason(c.Request.Args)
-	for _, b := range Badges(words) { // the agent's own words are read, too
-		if !slices.Contains(badges, b) {
-			badges = append(badges, b)
-		}
-	}
+	badge(words) // the agent's own words are read, too
 	if opaque > 0 {
 		out = append(out, count(opaque, "field")+" that nobody here can explain: shown as it stands, and marked.")
 	}
 	if hidden > 0 {
 		out = append(out, count(hidden, "hidden or unusual character")+" in what is written: marked below.")
 	}
+	if more := len(badges) - maxBadges; more > 0 { // so that no crowd of them hides what stands beside them
+		badges = append(badges[:maxBadges:maxBadges], fmt.Sprintf("%d more words and hosts like these", more))
+	}
 	return append(out, badges...)
 }
+
+// maxBadges of a Change that are told one by one. The texts that they are about are shown in whole.
+const maxBadges = 20
 
 // tokens counts what is shown by name in a text; its own line breaks are not.
 func tokens(s string) (n int) {

@@ -75,33 +75,33 @@ func hostOf(word string, link bool) (host, bool) {
 func (h host) badges() (out []string) {
 	name := h.name
 	if un, err := url.PathUnescape(name); err == nil && un != name && h.link {
-		out, name = append(out, quote(name)+" is "+quote(un)), un
+		out, name = append(out, brief(name)+" is "+brief(un)), un
 	}
 	if h.behind != "" {
-		out = append(out, "the link goes to "+quote(name)+", what stands before the @ is no host")
+		out = append(out, "the link goes to "+brief(name)+", what stands before the @ is no host")
 	}
 	if h.slash {
-		out = append(out, "the link goes to "+quote(name)+", its \\ is a / to a browser")
+		out = append(out, "the link goes to "+brief(name)+", its \\ is a / to a browser")
 	}
 	ascii, err := idna.Lookup.ToASCII(name)
 	shown, err2 := idna.Display.ToUnicode(strings.ToLower(name))
 	switch {
 	case err != nil && !plainHost(name):
 		if h.link {
-			out = append(out, quote(name)+" is no host that a browser takes")
+			out = append(out, brief(name)+" is no host that a browser takes")
 		}
 	case !isASCII(name):
 		if h.link {
-			out = append(out, quote(name)+" is "+ascii)
+			out = append(out, brief(name)+" is "+ascii)
 		}
 	case strings.Contains(strings.ToLower(name), "xn--") && err2 == nil && shown != strings.ToLower(name):
-		out = append(out, name+" is "+quote(shown))
+		out = append(out, name+" is "+brief(shown))
 		name = shown
 	}
 	labels := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(dots, r) })
 	for i, label := range labels {
 		if mixed := mixedScripts(label); mixed != "" {
-			out = append(out, quote(label)+" mixes "+mixed)
+			out = append(out, brief(label)+" mixes "+mixed)
 		} else if like := disguise(label); len(like) >= 3 && !(i < len(labels)-1 && sameScript(label, labels[len(labels)-1])) {
 			// In a Cyrillic domain under a Cyrillic top-level one everything says what script it is.
 			out = append(out, looksLike(label, like))
@@ -110,7 +110,12 @@ func (h host) badges() (out []string) {
 	return out
 }
 
-func looksLike(word, like string) string { return quote(word) + " looks like " + like + " and is not" }
+func looksLike(word, like string) string {
+	if len(like) > 60 {
+		like = "a word of " + count(len(like), "Latin letter")
+	}
+	return brief(word) + " looks like " + like + " and is not"
+}
 
 // sameScript reports whether the letters of both are of one script, which is not Latin.
 func sameScript(a, b string) bool {

@@ -444,3 +444,25 @@ func TestWhatATargetTellsIsNoMarkupEither(t *testing.T) {
 		t.Errorf("a line of ours was forged:\n%s", text.String())
 	}
 }
+
+func TestNoCrowdOfBadgesHidesWhatElseThereIsToKnow(t *testing.T) {
+	var b strings.Builder
+	for i := range 500 {
+		b.WriteString("p\u0430y" + strings.Repeat("x", i%50) + string(rune('a'+i/50)) + " ")
+	}
+	c := change(t, wetink.Pending, []wetink.Snapshot{event("1", "{}")}, wetink.Terms{Warnings: []string{"Mind this."}, Undo: wetink.Promise{Extent: wetink.NoUndo},
+		Ops: []wetink.Op{{Action: "update", Object: "1", Payload: raw(map[string]any{"a": b.String() + strings.Repeat("\u0430b", 5000)})}}})
+	page := drawn(t, render.View{Change: c, Now: now}, nil)
+	risks, _, _ := strings.Cut(page, "</ul>")
+	if n := strings.Count(risks, "<li>"); n > 30 || len(risks) > 8<<10 || !strings.Contains(risks, "481 more words and hosts like these") || !strings.Contains(risks, "Mind this.") {
+		t.Errorf("%d findings, %d bytes: %s", n, len(risks), risks[max(0, len(risks)-300):])
+	}
+}
+
+func TestTheAgentsWordsAreBadgedToo(t *testing.T) {
+	c := one(t, `{"name":"x"}`, map[string]any{"name": "y"})
+	c.Request.Args = raw(map[string]string{"reason": "As on p\u0430ypal.com"})
+	if page := drawn(t, render.View{Change: c, Now: now}, nil); !strings.Contains(page, "mixes Latin and Cyrillic letters and looks like paypal") {
+		t.Error("a look-alike in the agent's words is not told")
+	}
+}

@@ -94,6 +94,8 @@ func nameOf(r rune) string {
 		return " regional letter " + string('A'+r-'\U0001f1e6')
 	case unicode.Is(emoji().text, r):
 		return " emoji without selector"
+	case unicode.Is(boxes(), r):
+		return " " + strings.ReplaceAll(scriptOf(r), "_", " ")
 	case unicode.Is(posing, r):
 		return " presentation form"
 	}

@@ -3,10 +3,12 @@ package render
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/unicode/rangetable"
 )
 
 // Line shows s on one line, with everything that a person could not see as a token: [U+202E] for a character,
@@ -17,7 +19,7 @@ import (
 // U+0020, U+0020 at the end and in runs of more than eight, default-ignorable characters, variation selectors,
 // tags, fillers and blanks such as U+3164 and U+2800, private and unassigned code points, text that is not in
 // normal form C (UAX #15), marks without a base or stacked more than three high, marks that strike out or underline,
-// presentation forms (an Arabic letter in one of its shapes), and what belongs to no emoji that fonts draw: joiners, skin
+// presentation forms (an Arabic letter in one of its shapes), letters of scripts that nobody writes any more, and what belongs to no emoji that fonts draw: joiners, skin
 // tones and regional letters elsewhere, an emoji in a text form. Where a language or an emoji needs one of them, so that it
 // would be missed, it stays: see lawful.
 //
@@ -132,8 +134,26 @@ var posing = &unicode.RangeTable{
 // hidden reports whether r has to be shown as a token wherever it stands but where it is lawful.
 func hidden(r rune) bool {
 	return r != ' ' && unicode.Is(unicode.Zs, r) || !unicode.IsGraphic(r) ||
-		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, blank, posing)
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, blank, posing) || r >= 0x370 && unicode.Is(boxes(), r)
 }
+
+// inUse are the scripts that people write today: recommended and of limited use in UAX #31, tables 5 and 7.
+const inUse = "Adlam Arabic Armenian Balinese Bamum Batak Bengali Bopomofo Canadian_Aboriginal Chakma Cham Cherokee Cyrillic Devanagari " +
+	"Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul Hanifi_Rohingya Hebrew Hiragana Javanese Kannada Katakana Kayah_Li Khmer Lao " +
+	"Latin Lepcha Limbu Lisu Malayalam Mandaic Meetei_Mayek Miao Mongolian Myanmar New_Tai_Lue Newa Nko Nyiakeng_Puachue_Hmong Ol_Chiki Oriya Osage " +
+	"Saurashtra Sinhala Sundanese Syloti_Nagri Syriac Tai_Le Tai_Tham Tai_Viet Tamil Telugu Thaana Thai Tibetan Tifinagh Vai Wancho Yi"
+
+// boxes are the letters of all other scripts. Hardly any device has a font for them, and draws each as the same box.
+var boxes = sync.OnceValue(func() *unicode.RangeTable {
+	known := set(inUse + " Common Inherited Braille")
+	var rest []*unicode.RangeTable
+	for name, t := range unicode.Scripts {
+		if !known[name] {
+			rest = append(rest, t)
+		}
+	}
+	return rangetable.Merge(rest...)
+})
 
 // denormalized finds the offsets of the runes that normalising would merge, split or reorder. ASCII is never
 // among them: the base letter stays, what stands on it is named.
