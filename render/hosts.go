@@ -2,6 +2,7 @@ package render
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -23,8 +24,14 @@ func hosts(s string) (out []host) {
 		if n < 0 {
 			n = len(s) - i
 		}
-		if h, ok := hostOf(s[i:i+n], strings.HasSuffix(s[:i], "](")); ok {
+		word := s[i : i+n]
+		if h, ok := hostOf(word, strings.HasSuffix(s[:i], "](")); ok {
 			out = append(out, h)
+		}
+		for k, inner := range strings.Split(word, "://") { // a link within a link: where it leads on to
+			if h, ok := hostOf("://"+inner, true); k > 1 && ok {
+				out = append(out, h)
+			}
 		}
 		i += n
 		if i < len(s) {
@@ -42,16 +49,22 @@ func between(r rune) bool {
 // dots part the labels of a host (UTS #46).
 const dots = ".\u3002\uff0e\uff61"
 
+// special schemes need no slashes for a browser to go there.
+var special = regexp.MustCompile(`(?i)^(https?|wss?|ftp):/*`)
+
 func hostOf(word string, link bool) (host, bool) {
 	h := host{link: link}
 	rest := strings.ReplaceAll(word, `\`, "/") // as browsers read it
-	scheme, after, found := strings.Cut(rest, "://")
+	_, after, found := strings.Cut(rest, "://")
+	until := strings.IndexAny(rest+"/", "/?#")
 	switch {
-	case found && scheme != "":
+	case found:
 		h.link, rest = true, after
+	case special.MatchString(rest):
+		h.link, rest = true, special.ReplaceAllString(rest, "")
 	case strings.HasPrefix(rest, "//"):
 		h.link, rest = strings.ContainsAny(rest, dots), rest[2:]
-	case strings.Contains(rest, "@"):
+	case strings.Contains(rest[:until], "@"):
 		_, rest, _ = strings.Cut(rest, "@")
 		h.link = strings.ContainsAny(rest, dots)
 	case !strings.ContainsAny(rest, dots):
