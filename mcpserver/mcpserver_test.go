@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/mcpserver"
+	"github.com/wetink/wetink/render"
 	"github.com/wetink/wetink/wetinktest"
 )
 
@@ -237,6 +238,20 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		if text := res.Content[0].(*mcp.TextContent).Text; !res.IsError || !strings.Contains(text, e.says) {
 			t.Errorf("%s %s: %s, want %q", e.tool, e.args, text, e.says)
 		}
+	}
+}
+
+func TestWordsThatNobodyWouldReadAreRefusedAtPreview(t *testing.T) {
+	c := connect(t, agentLevel())
+	args := func(n int) string {
+		return `{"ops":[{"action":"update","object":"a","set":{"n":2}}],"reason":"` + strings.Repeat("w", n) + `"}`
+	}
+	if _, res := c.call("preview_event_change", args(render.Limit)); res.IsError {
+		t.Errorf("at the limit: %v", res.Content)
+	}
+	m, res := c.call("preview_event_change", args(render.Limit+1))
+	if got := m["error"].(string); !res.IsError || !strings.Contains(got, "65537 bytes") || !strings.Contains(got, "shorten it") {
+		t.Errorf("over it: %v", m)
 	}
 }
 

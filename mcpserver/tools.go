@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/internal/strictjson"
+	"github.com/wetink/wetink/render"
 )
 
 // maxWait of a status call: hosts give up on a tool after a minute.
@@ -61,6 +62,9 @@ func (g *guard) tools() []tool {
 
 func (g *guard) preview(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	by := g.principal(req)
+	if _, long := render.Reason(arguments(req)); long != (render.Excess{}) { // shown beside the change, and nothing there is cut
+		return failed(&wetink.RequestError{Field: long.Field, Reason: fmt.Sprintf("%d bytes, and more than %d nobody reads", long.Size, long.Most), Fix: "shorten it"}), nil
+	}
 	c, ticket, err := g.Preview(ctx, g.Target, wetink.Request{By: by, Tool: req.Params.Name, Args: arguments(req)})
 	if err != nil {
 		return failed(err), nil

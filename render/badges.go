@@ -1,77 +1,120 @@
 package render
 
 import (
-	"net/url"
-	"regexp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
-
-	"golang.org/x/net/idna"
+	"unicode/utf8"
 )
 
-// Badges are what a person should know of how a text can be mistaken: words that mix scripts (UTS #39, moderately
-// restrictive), and hosts of links that are not what they look like. They are ours, and shown apart from the text.
+// Badges are what a person should know of how a text can be mistaken: words that mix scripts or digits (UTS #39, moderately
+// restrictive), words and hosts of another script that look like Latin ones, hosts that are not what they look like, and
+// signs that look like those of a host. They are ours, and shown apart from the text.
+//
+// A single word of another script that has a Latin twin letter by letter, such as a Russian "сахар", is told, too: nothing
+// beside it says which of the two it is. What is written in ASCII alone (paypaI with a capital i) is not.
 func Badges(s string) (out []string) {
+	told := map[string]bool{}
 	add := func(b string) {
-		if b != "" && !slices.Contains(out, b) {
+		if !told[b] {
+			told[b] = true
 			out = append(out, b)
 		}
 	}
 	for _, h := range hosts(s) {
-		for _, b := range hostBadges(h) {
+		for _, b := range h.badges() {
 			add(b)
 		}
 	}
-	for _, w := range words(s) {
-		if mixed := mixedScripts(w); mixed != "" {
-			add(quote(w) + " mixes " + mixed)
+	if isASCII(s) {
+		return out
+	}
+	list := words(s)
+	honest := map[string]bool{} // scripts of which the text has a word that looks like no other
+	for _, w := range list {
+		if skeleton(w) == "" {
+			for _, script := range scriptsOf(w) {
+				honest[script] = true
+			}
 		}
+	}
+	for _, w := range list {
+		if mixed := mixedScripts(w); mixed != "" {
+			add(brief(w) + " mixes " + mixed)
+		} else if like := disguise(w); utf8.RuneCountInString(w) >= 4 && like != "" && !slices.ContainsFunc(scriptsOf(w), func(s string) bool { return s != "Latin" && honest[s] }) {
+			add(looksLike(w, like))
+		}
+		if mixedDigits(w) {
+			add(brief(w) + " mixes digits of two scripts")
+		}
+	}
+	for _, sign := range signs(s) {
+		add(sign)
 	}
 	return out
 }
 
-// words are runs of letters, marks and digits.
-func words(s string) []string {
-	return strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) })
+// brief is quote for a badge, which points at a word: the word itself is shown in whole where it stands.
+func brief(word string) string {
+	const most = 60
+	if n := utf8.RuneCountInString(word); n > most {
+		return quote(string([]rune(word)[:most])) + fmt.Sprintf(" and %d characters more", n-most)
+	}
+	return quote(word)
 }
 
-// scripts that are told apart, and by name.
-var scripts = []struct {
-	name  string
-	table *unicode.RangeTable
-}{
-	{"Latin", unicode.Latin}, {"Cyrillic", unicode.Cyrillic}, {"Greek", unicode.Greek}, {"Armenian", unicode.Armenian},
-	{"Hebrew", unicode.Hebrew}, {"Arabic", unicode.Arabic}, {"Cherokee", unicode.Cherokee}, {"Coptic", unicode.Coptic}, {"Georgian", unicode.Georgian},
-	{"Devanagari", unicode.Devanagari}, {"Bengali", unicode.Bengali}, {"Tamil", unicode.Tamil}, {"Telugu", unicode.Telugu}, {"Thai", unicode.Thai},
-	{"Lao", unicode.Lao}, {"Khmer", unicode.Khmer}, {"Ethiopic", unicode.Ethiopic}, {"Lisu", unicode.Lisu}, {"Deseret", unicode.Deseret},
-	{"Han", unicode.Han}, {"Hiragana", unicode.Hiragana}, {"Katakana", unicode.Katakana}, {"Hangul", unicode.Hangul}, {"Bopomofo", unicode.Bopomofo},
+// words are runs of letters, marks and digits.
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !unicode.IsNumber(r)
+	})
 }
 
 // together are the scripts that one language writes in one word, each also with Latin.
 var together = [][]string{{"Han", "Hiragana", "Katakana"}, {"Han", "Hangul"}, {"Han", "Bopomofo"}}
 
-// risky scripts have letters that look like Latin ones: a word that has both is taken for one that has not.
-var risky = []string{"Cyrillic", "Greek", "Armenian", "Cherokee", "Coptic", "Georgian", "Lisu", "Deseret"}
+// besideLatin are the scripts that stand in one word with Latin letters and are not taken for them (UTS #39, table of
+// recommended scripts; Cyrillic and Greek are left out there, Armenian and Georgian here).
+var besideLatin = set("Arabic Bengali Bopomofo Devanagari Ethiopic Gujarati Gurmukhi Han Hangul Hebrew Hiragana Kannada Katakana Khmer Lao " +
+	"Malayalam Myanmar Oriya Sinhala Tamil Telugu Thaana Thai Tibetan")
 
-// mixedScripts names the scripts of a word that nobody writes like that; "" if there is nothing strange.
-func mixedScripts(word string) string {
-	var found []string
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// scriptsOf a word, Latin first.
+func scriptsOf(word string) (found []string) {
 	for _, r := range word {
-		if r < 0x80 && !unicode.IsLetter(r) {
-			continue
-		}
-		for _, s := range scripts {
-			if unicode.Is(s.table, r) && !slices.Contains(found, s.name) {
-				found = append(found, s.name)
-			}
+		switch s := scriptOf(r); {
+		case s == "" || slices.Contains(found, s):
+		case s == "Latin":
+			found = slices.Insert(found, 0, s)
+		default:
+			found = append(found, s)
 		}
 	}
+	return found
+}
+
+// science are the Greek letters of units and formulas, which no Latin letter looks like.
+const science = "ΔΣΩμπλθφ"
+
+// mixedScripts names the scripts of a word that nobody writes like that, and what it looks like; "" if there is nothing
+// strange.
+func mixedScripts(word string) string {
+	found := scriptsOf(word)
 	rest := slices.DeleteFunc(slices.Clone(found), func(n string) bool { return n == "Latin" })
 	switch {
 	case len(found) < 2:
 		return ""
-	case len(rest) == 1 && !slices.Contains(risky, rest[0]):
+	case len(rest) == 1 && besideLatin[rest[0]]:
+		return ""
+	case len(rest) == 1 && rest[0] == "Greek" && !strings.ContainsFunc(word, func(r rune) bool { return scriptOf(r) == "Greek" && !strings.ContainsRune(science, r) }):
 		return ""
 	}
 	for _, set := range together {
@@ -79,98 +122,57 @@ func mixedScripts(word string) string {
 			return ""
 		}
 	}
-	return strings.Join(found, " and ") + " letters"
+	mixed := strings.ReplaceAll(strings.Join(found, " and ")+" letters", "_", " ")
+	if like := skeleton(word); like != "" && len(like) <= 60 {
+		mixed += " and looks like " + like
+	}
+	return mixed
 }
 
-var link = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s"'<>]+`)
-
-// hosts are those of the links in a text.
-func hosts(s string) (out []string) {
-	for _, l := range link.FindAllString(s, -1) {
-		_, rest, _ := strings.Cut(l, "://")
-		rest, _, _ = strings.Cut(rest, "/")
-		rest, _, _ = strings.Cut(rest, "?")
-		rest, _, _ = strings.Cut(rest, "#")
-		if u, err := url.Parse(l); err == nil && u.Hostname() != "" {
-			if u.User != nil {
-				out = append(out, "@"+u.Hostname())
-				continue
-			}
-			rest = u.Hostname()
+// mixedDigits reports whether a number has digits of two systems: a Bengali 4 looks like an 8.
+func mixedDigits(word string) bool {
+	zero := rune(-1)
+	for _, r := range word {
+		if !unicode.IsDigit(r) {
+			continue
 		}
-		out = append(out, rest)
+		z := zeroOf(r)
+		if zero >= 0 && z != zero {
+			return true
+		}
+		zero = z
+	}
+	return false
+}
+
+// zeroOf the system of a digit. Each stands in the table as ten in a row.
+func zeroOf(r rune) rune {
+	for _, x := range unicode.Nd.R16 {
+		if r >= rune(x.Lo) && r <= rune(x.Hi) {
+			return r - (r-rune(x.Lo))%10
+		}
+	}
+	for _, x := range unicode.Nd.R32 {
+		if r >= rune(x.Lo) && r <= rune(x.Hi) {
+			return r - (r-rune(x.Lo))%10
+		}
+	}
+	return -1
+}
+
+// signs tell of what looks like a sign of a link and is none, within a word of ASCII: the division slash in
+// acme.example∕login. Elsewhere such a sign is what it is.
+func signs(s string) (out []string) {
+	m := prototypes()
+	before := utf8.RuneError
+	for i, r := range s {
+		next := first(s[i+max(utf8.RuneLen(r), 1):])
+		if like := m[r]; r >= utf8.RuneSelf && r != utf8.RuneError && like != "" && strings.Contains("./:@?#&=%", like) && plainLetter(before) && plainLetter(next) {
+			out = append(out, quote(string(r))+" looks like "+like+" and is not")
+		}
+		before = r
 	}
 	return out
 }
 
-// hostBadges tells of a host what its letters hide. A host that stood behind an @ begins with one.
-func hostBadges(host string) (out []string) {
-	if h, at := strings.CutPrefix(host, "@"); at {
-		out, host = append(out, "the link goes to "+quote(h)+", what stands before the @ is no host"), h
-	}
-	ascii, err := idna.Lookup.ToASCII(host)
-	shown, err2 := idna.Display.ToUnicode(strings.ToLower(host))
-	switch {
-	case err != nil && !plainHost(host):
-		out = append(out, quote(host)+" is no host that a browser takes")
-	case !isASCII(host):
-		out = append(out, quote(host)+" is "+ascii)
-	case strings.Contains(strings.ToLower(host), "xn--") && err2 == nil && shown != strings.ToLower(host):
-		out = append(out, host+" is "+quote(shown))
-		host = shown
-	}
-	for label := range strings.SplitSeq(host, ".") {
-		if mixed := mixedScripts(label); mixed != "" {
-			out = append(out, quote(label)+" mixes "+mixed)
-		} else if same := skeleton(label); same != "" {
-			out = append(out, quote(label)+" looks like "+same+" and is not")
-		}
-	}
-	return out
-}
-
-func plainHost(h string) bool {
-	return isASCII(h) && !strings.ContainsFunc(h, func(r rune) bool { return r <= ' ' || r == 0x7f })
-}
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
-}
-
-// twins are letters that look like an ASCII one (UTS #39, confusables), of the scripts in which whole words can be
-// written with them.
-var twins = func() map[rune]byte {
-	m := map[rune]byte{}
-	for ascii, like := range map[byte]string{
-		'a': "аɑα", 'b': "Ьʙ", 'c': "сϲ", 'd': "ԁ", 'e': "еҽ", 'g': "ɡց", 'h': "һհ", 'i': "іıι", 'j': "јϳ", 'k': "κк", 'l': "ӏⅼ", 'm': "м", 'n': "ոп",
-		'o': "оοօ", 'p': "рρ", 'q': "ԛզ", 'r': "гᴦ", 's': "ѕ", 't': "тτ", 'u': "υսц", 'v': "νѵ", 'w': "ԝѡω", 'x': "хχ", 'y': "уγ", 'z': "ᴢ",
-	} {
-		for _, r := range like {
-			m[r] = ascii
-		}
-	}
-	return m
-}()
-
-// skeleton is the ASCII word that a word of another script looks like as a whole; "" if it does not. Two letters are no
-// disguise.
-func skeleton(label string) string {
-	var b strings.Builder
-	n, foreign := 0, 0
-	for _, r := range label {
-		n++
-		switch like, ok := twins[r]; {
-		case ok:
-			foreign++
-			b.WriteByte(like)
-		case r < 0x80 && !unicode.IsLetter(r):
-			b.WriteRune(r)
-		default:
-			return ""
-		}
-	}
-	if n < 3 || foreign == 0 {
-		return ""
-	}
-	return b.String()
-}
+func plainLetter(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }

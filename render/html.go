@@ -284,7 +284,7 @@ func joined(lines []string) template.HTML {
 }
 
 // shown wraps a line that Line made already: its tokens become chips.
-func shown(line string) template.HTML { return template.HTML("<bdi>" + chips(line) + "</bdi>") }
+func shown(line string) template.HTML { return apart(chips(line)) }
 
 func struck(tag string, lines []string) template.HTML {
 	if len(lines) == 0 {
@@ -362,7 +362,6 @@ func wordMarks(a, b, tagA, tagB string) (was, will template.HTML, ok bool) {
 	}
 	side := func(sign byte, tag string) template.HTML {
 		var out strings.Builder
-		out.WriteString("<bdi>")
 		for i := 0; i < len(list); i++ {
 			switch list[i].sign {
 			case ' ':
@@ -376,8 +375,7 @@ func wordMarks(a, b, tagA, tagB string) (was, will template.HTML, ok bool) {
 				out.WriteString("</" + tag + ">")
 			}
 		}
-		out.WriteString("</bdi>")
-		return template.HTML(out.String())
+		return apart(out.String())
 	}
 	return side('-', tagA), side('+', tagB), true
 }
@@ -406,7 +404,7 @@ func unchangedFields(before wetink.Snapshot, diff []wetink.FieldChange, told wet
 		return nil
 	}
 	for f, raw := range was {
-		v := meaning(raw, told.Fields[f], zone)
+		v := staying(raw, told.Fields[f], zone)
 		if v != nil && !slices.ContainsFunc(diff, func(d wetink.FieldChange) bool { return d.Field == f }) {
 			out = append(out, fact{labelOf(told, f), joined(v)})
 		}
@@ -438,15 +436,13 @@ func (s *sheet) undo(t wetink.Terms) {
 	}
 }
 
-// says are the agent's own words, if it gave any: a member "reason" of its request.
+// says are the agent's own words, if it gave any.
 func says(c wetink.Change) template.HTML {
-	var args struct {
-		Reason string `json:"reason"`
-	}
-	if json.Unmarshal(c.Request.Args, &args) != nil || args.Reason == "" {
+	words, _ := Reason(c.Request.Args)
+	if words == "" {
 		return ""
 	}
-	lines := strings.Split(args.Reason, "\n")
+	lines := strings.Split(words, "\n")
 	for i := range lines {
 		lines[i] = Line(lines[i])
 	}
@@ -474,10 +470,13 @@ func (s *sheet) proof(t wetink.Terms, c wetink.Change) {
 		s.Done = append(s.Done, Reveal(a.Sentence()))
 	}
 	if len(c.Approvals) == 0 {
-		kind := map[wetink.Level]string{wetink.Host: wetink.EvidenceTerminal}[t.Require.Level]
-		will := wetink.Approval{Level: t.Require.Level, Evidence: wetink.Evidence{Kind: kind, By: "YOU"}}.Sentence()
-		if t.Require.Level == wetink.Reauth {
+		will := wetink.Approval{Level: t.Require.Level, Evidence: wetink.Evidence{By: "YOU"}}.Sentence()
+		switch t.Require.Level {
+		case wetink.Host: // whose terminal it is tells the evidence, which is not there yet
+			will = "Someone at a terminal of this computer approved this exact change."
+		case wetink.Reauth:
 			will = "YOU re-authenticated at THAT TIME for this exact change."
+		case wetink.Auto, wetink.Agent, wetink.Session, wetink.Passkey:
 		}
 		s.Will = template.HTML(template.HTMLEscapeString(will))
 	}

@@ -136,7 +136,8 @@ func seen(page string) string {
 }
 
 func TestNothingThatCameFromOutsideIsMarkupOrHidden(t *testing.T) {
-	for name, s := range deceptions {
+	for _, d := range deceptions {
+		name, s := d.name, d.text
 		payload := map[string]any{"name": s, "list": []string{s}, "lines": s + "\n" + s}
 		if !strings.ContainsFunc(s, unicode.IsControl) { // which no member may have in its name
 			payload[s] = s
@@ -302,6 +303,7 @@ func TestTheTargetNamesWhatItDoes(t *testing.T) {
 
 func TestAValueThatNobodyReadsIsTooLong(t *testing.T) {
 	fits, long := strings.Repeat("\u00e9", render.Limit/2), strings.Repeat("\u00e9", render.Limit/2)+"x"
+	none := []wetink.Snapshot{event("1", "{}")}
 	for name, w := range map[string]struct {
 		before  string
 		payload any
@@ -314,15 +316,59 @@ func TestAValueThatNobodyReadsIsTooLong(t *testing.T) {
 		"what stays as it is":    {`{"c":"` + long + `"}`, map[string]any{"b": "short"}, ""},
 		"what goes":              {`{"c":"` + long + `"}`, nil, "ops[0].c"},
 		"a payload without name": {`{}`, []string{long}, "ops[0]"},
+		"a name":                 {`{}`, map[string]any{long: 1}, "ops[0].(a name)"},
 	} {
 		op := wetink.Op{Action: "update"}
 		if w.payload != nil {
 			op.Payload = raw(w.payload)
 		}
-		field, ok := render.TooLong(wetink.Terms{Ops: []wetink.Op{op}}, []wetink.Snapshot{event("1", w.before)})
-		if field != w.want || ok != (w.want != "") {
-			t.Errorf("%s: %q, %v; want %q", name, field, ok, w.want)
+		x := render.TooLong(wetink.Terms{Ops: []wetink.Op{op}}, []wetink.Snapshot{event("1", w.before)})
+		if x.Field != w.want || (x.Size > render.Limit) != (w.want != "") {
+			t.Errorf("%s: %v; want %q", name, x, w.want)
 		}
+	}
+	op := []wetink.Op{{Action: "update", Object: "1", Payload: raw(map[string]any{"a": 1})}}
+	for want, build := range map[string]func(text string) wetink.Terms{
+		"warnings[1]":   func(s string) wetink.Terms { return wetink.Terms{Ops: op, Warnings: []string{"short", s}} },
+		"undo.notes[0]": func(s string) wetink.Terms { return wetink.Terms{Ops: op, Undo: wetink.Promise{Notes: []string{s}}} },
+		"context":       func(s string) wetink.Terms { return wetink.Terms{Ops: op, Context: raw(s)[2:]} },
+		"client":        func(s string) wetink.Terms { return wetink.Terms{Ops: op, Client: s} },
+		"requester":     func(s string) wetink.Terms { return wetink.Terms{Ops: op, Requester: wetink.Person(s)} },
+		"account":       func(s string) wetink.Terms { return wetink.Terms{Ops: op, Account: wetink.Account(s)} },
+		"ops[0].action": func(s string) wetink.Terms { return wetink.Terms{Ops: []wetink.Op{{Action: s}}} },
+		"ops[0].object": func(s string) wetink.Terms { return wetink.Terms{Ops: []wetink.Op{{Object: s}}} },
+		"ops[0].blobs[0]": func(s string) wetink.Terms {
+			return wetink.Terms{Ops: []wetink.Op{{Blobs: []wetink.Blob{{Type: s}}}}}
+		},
+	} {
+		if x := render.TooLong(build(fits), none); x != (render.Excess{}) {
+			t.Errorf("%s at the limit: %v", want, x)
+		}
+		x := render.TooLong(build(long), none)
+		if x.Field != want || x.Size <= render.Limit || !strings.Contains(x.String(), want+" has 65537 bytes, and more than 65536 nobody reads; shorten it") {
+			t.Errorf("%s: %v", want, x)
+		}
+	}
+	many := wetink.Terms{}
+	for range render.Total/render.Limit + 1 {
+		many.Warnings = append(many.Warnings, fits)
+	}
+	if x := render.TooLong(many, nil); x.Most != render.Total || !strings.Contains(x.String(), "all of the change has") {
+		t.Errorf("all together: %v", x)
+	}
+	if words, x := render.Reason(raw(map[string]string{"reason": fits})); words != fits || x != (render.Excess{}) {
+		t.Errorf("words at the limit: %v", x)
+	}
+	if _, x := render.Reason(raw(map[string]string{"reason": long})); x.Field != "reason" || x.Size != len(long) {
+		t.Errorf("words over it: %v", x)
+	}
+}
+
+func TestWhatStaysAsItIsIsToldByItsDigestWhereNobodyWouldReadIt(t *testing.T) {
+	c := one(t, `{"name":"x","notes":"`+strings.Repeat("n", render.Limit+1)+`"}`, map[string]any{"name": "y"})
+	page := drawn(t, render.View{Change: c, Now: now}, nil)
+	if !strings.Contains(page, "65537 bytes, sha256 ") || len(page) > render.Limit {
+		t.Errorf("%d bytes of page", len(page))
 	}
 }
 
@@ -396,5 +442,27 @@ func TestWhatATargetTellsIsNoMarkupEither(t *testing.T) {
 	}
 	if strings.Contains(text.String(), "\n! All") || strings.Contains(text.String(), "\n  ! All") {
 		t.Errorf("a line of ours was forged:\n%s", text.String())
+	}
+}
+
+func TestNoCrowdOfBadgesHidesWhatElseThereIsToKnow(t *testing.T) {
+	var b strings.Builder
+	for i := range 500 {
+		b.WriteString("p\u0430y" + strings.Repeat("x", i%50) + string(rune('a'+i/50)) + " ")
+	}
+	c := change(t, wetink.Pending, []wetink.Snapshot{event("1", "{}")}, wetink.Terms{Warnings: []string{"Mind this."}, Undo: wetink.Promise{Extent: wetink.NoUndo},
+		Ops: []wetink.Op{{Action: "update", Object: "1", Payload: raw(map[string]any{"a": b.String() + strings.Repeat("\u0430b", 5000)})}}})
+	page := drawn(t, render.View{Change: c, Now: now}, nil)
+	risks, _, _ := strings.Cut(page, "</ul>")
+	if n := strings.Count(risks, "<li>"); n > 30 || len(risks) > 8<<10 || !strings.Contains(risks, "481 more words and hosts like these") || !strings.Contains(risks, "Mind this.") {
+		t.Errorf("%d findings, %d bytes: %s", n, len(risks), risks[max(0, len(risks)-300):])
+	}
+}
+
+func TestTheAgentsWordsAreBadgedToo(t *testing.T) {
+	c := one(t, `{"name":"x"}`, map[string]any{"name": "y"})
+	c.Request.Args = raw(map[string]string{"reason": "As on p\u0430ypal.com"})
+	if page := drawn(t, render.View{Change: c, Now: now}, nil); !strings.Contains(page, "mixes Latin and Cyrillic letters and looks like paypal") {
+		t.Error("a look-alike in the agent's words is not told")
 	}
 }

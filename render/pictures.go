@@ -207,12 +207,18 @@ func newPost(p *wetink.Post) *postSheet {
 	from := 0
 	spans := slices.Clone(p.Spans)
 	slices.SortFunc(spans, func(a, b wetink.Span) int { return a.From - b.From })
-	write := func(text string) {
-		for i, l := range strings.Split(text, "\n") {
-			if i > 0 {
-				b.WriteByte('\n') // which .txt keeps
+	write := func(from, to int) {
+		for {
+			start, end := strings.LastIndexByte(p.Text[:from], '\n')+1, len(p.Text)
+			if n := strings.IndexByte(p.Text[from:], '\n'); n >= 0 {
+				end = from + n
 			}
-			b.WriteString(reveal(l))
+			b.WriteString(reveal(p.Text[start:end], from-start, min(to, end)-start))
+			if end >= to {
+				return
+			}
+			b.WriteByte('\n') // which .txt keeps
+			from = end + 1
 		}
 	}
 	for _, sp := range spans {
@@ -220,15 +226,15 @@ func newPost(p *wetink.Post) *postSheet {
 			s.Facts = append(s.Facts, fact{Reveal(capital(sp.Kind)), "out of place in the text, goes to " + Reveal(sp.URL)})
 			continue
 		}
-		write(p.Text[from:sp.From])
+		write(from, sp.From)
 		b.WriteString("<ins>")
-		write(p.Text[sp.From:sp.To])
+		write(sp.From, sp.To)
 		b.WriteString("</ins>")
 		from = sp.To
 		s.Facts = append(s.Facts, fact{Reveal(capital(sp.Kind)), Reveal(p.Text[sp.From:sp.To]) + " goes to " + Reveal(sp.URL)})
 	}
-	write(p.Text[from:])
-	s.Text = template.HTML("<bdi>" + b.String() + "</bdi>")
+	write(from, len(p.Text))
+	s.Text = apart(b.String())
 	if c := p.Card; c != nil {
 		s.Card = []template.HTML{"link card unknown: " + Reveal(c.URL)}
 		if c.Title != "" {

@@ -150,7 +150,7 @@ func (x *staleOp) fields(op wetink.Op, before, now wetink.Snapshot, told wetink.
 			r.Saw, r.Now = sides(saw, present)
 		case !changes && slices.Equal(saw, present):
 			if len(saw) > 0 {
-				x.Same = append(x.Same, fact{r.Label, joined(saw)})
+				x.Same = append(x.Same, fact{r.Label, joined(staying(was[f], m, zone))})
 			}
 			continue
 		default:

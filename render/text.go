@@ -297,7 +297,7 @@ func (p *page) unchanged(before wetink.Snapshot, diff []wetink.FieldChange, told
 				label = Line(m.Label)
 			}
 			p.line(plainText, "    %s, unchanged", label)
-			for _, l := range meaning(was[f], m, p.e.Zone) {
+			for _, l := range staying(was[f], m, p.e.Zone) {
 				p.line(plainText, "        %s", l)
 			}
 		}

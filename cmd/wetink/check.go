@@ -197,8 +197,8 @@ type readable struct{ wetink.Policy }
 
 // Decide implements wetink.Policy.
 func (p readable) Decide(ctx context.Context, t wetink.Terms, before []wetink.Snapshot) (wetink.Decision, error) {
-	if field, long := render.TooLong(t, before); long {
-		return wetink.Decision{Deny: fmt.Sprintf("%s has more than %d KiB, which nobody reads; shorten it", field, render.Limit>>10)}, nil
+	if long := render.TooLong(t, before); long != (render.Excess{}) {
+		return wetink.Decision{Deny: long.String()}, nil
 	}
 	return p.Policy.Decide(ctx, t, before)
 }

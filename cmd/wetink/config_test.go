@@ -175,7 +175,7 @@ func TestAValueThatNobodyReadsIsRefusedAtPreview(t *testing.T) {
 	for size, refused := range map[int]bool{1000: false, 60 << 10: false, 70 << 10: true} {
 		args := fmt.Sprintf(`{"ops":[{"action":"create","object":"o%d","set":{"text":%q}}]}`, size, strings.Repeat("a", size))
 		_, _, err := k.Preview(t.Context(), "test", wetink.Request{Args: []byte(args)})
-		if errors.Is(err, wetink.ErrDenied) != refused || refused && !strings.Contains(err.Error(), "ops[0].text has more than 64 KiB") {
+		if errors.Is(err, wetink.ErrDenied) != refused || refused && !strings.Contains(err.Error(), "ops[0].text has 71680 bytes, and more than 65536 nobody reads") {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
