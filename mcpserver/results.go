@@ -21,7 +21,8 @@ type Field struct {
 // ObjectDiff is the diff of one object among several.
 type ObjectDiff struct {
 	Index  int     `json:"index"`
-	Object string  `json:"event_id,omitempty"`
+	Event  string  `json:"event_id,omitempty"`
+	Object string  `json:"object,omitempty"` // of what is no event
 	Label  string  `json:"label,omitempty"`
 	Diff   []Field `json:"diff"`
 }
@@ -48,7 +49,8 @@ type Previewed struct {
 	ConfirmationToken string       `json:"confirmation_token,omitempty"`
 	ExpiresAt         string       `json:"expires_at"`
 	Action            string       `json:"action,omitempty"`
-	Object            string       `json:"event_id,omitempty"` // of the one object, with Diff
+	Event             string       `json:"event_id,omitempty"` // of the one object, with Diff
+	Object            string       `json:"object,omitempty"`
 	Label             string       `json:"label,omitempty"`
 	Diff              []Field      `json:"diff,omitempty"`
 	Diffs             []ObjectDiff `json:"diffs,omitempty"`
@@ -61,7 +63,8 @@ type Previewed struct {
 // ObjectOutcome is what became of one object.
 type ObjectOutcome struct {
 	Index   int    `json:"index"`
-	Object  string `json:"event_id,omitempty"`
+	Event   string `json:"event_id,omitempty"`
+	Object  string `json:"object,omitempty"`
 	Label   string `json:"label,omitempty"`
 	Action  string `json:"action"`
 	Outcome string `json:"outcome"` // took_effect, differs, no_effect, unknown, not_sent
@@ -102,7 +105,8 @@ func (g *guard) previewed(ctx context.Context, c wetink.Change, ticket wetink.Ti
 		p.Undo.For = t.Undo.Until.String()
 	}
 	for i, op := range t.Ops {
-		d := ObjectDiff{Index: i, Object: op.Object, Diff: []Field{}}
+		d := ObjectDiff{Index: i, Diff: []Field{}}
+		d.Event, d.Object = g.object(op.Object)
 		if g.Label != nil {
 			d.Label = g.Label(op, c.Before[i], wetink.Snapshot{})
 		}
@@ -112,18 +116,27 @@ func (g *guard) previewed(ctx context.Context, c wetink.Change, ticket wetink.Ti
 		p.Diffs = append(p.Diffs, d)
 	}
 	if len(p.Diffs) == 1 {
-		p.Object, p.Label, p.Diff, p.Diffs = p.Diffs[0].Object, p.Diffs[0].Label, p.Diffs[0].Diff, nil
+		one := p.Diffs[0]
+		p.Event, p.Object, p.Label, p.Diff, p.Diffs = one.Event, one.Object, one.Label, one.Diff, nil
 	}
 	if m, err := g.Mode(ctx); err != nil || m != wetink.ModeGuarded {
 		p.Warnings = append(p.Warnings, "writes are turned off: applying it will be refused until the operator runs `wetink mode guarded`")
 	}
 	if ticket.IsZero() {
-		p.NextStep = fmt.Sprintf("Nothing has been changed. Show the person what would change. %s You cannot approve it. Then ask get_%s_change_status with wait_seconds.", p.Approval.How, g.Noun)
+		p.NextStep = fmt.Sprintf("Nothing has been changed. Show the person what would change. %s You cannot approve it. Then ask %s with wait_seconds.", p.Approval.How, g.names.status)
 	} else {
 		p.Approval.How = "The agent presents the token after the person said yes to this very change."
-		p.NextStep = fmt.Sprintf("Nothing has been changed. Show the person this diff and wait for explicit approval. Only after explicit user approval, call apply_%s_change with preview_id and confirmation_token.", g.Noun)
+		p.NextStep = fmt.Sprintf("Nothing has been changed. Show the person this diff and wait for explicit approval. Only after explicit user approval, call %s with preview_id and confirmation_token.", g.names.apply)
 	}
 	return p, nil
+}
+
+// object names an object under the key that the articles' tools gave it, or under one for everything.
+func (g *guard) object(id string) (event, object string) {
+	if g.Noun == "event" {
+		return id, ""
+	}
+	return "", id
 }
 
 // howToApprove leads to the page, where there is one, and to the terminal.
@@ -156,7 +169,7 @@ func (g *guard) outcome(ctx context.Context, by wetink.Principal, id wetink.Chan
 	}
 	if !undo.IsZero() {
 		o.UndoToken = undo.Reveal()
-		o.NextStep += fmt.Sprintf(" To undo it, and only if the person asks for that, call undo_%s_change with operation_id and undo_token.", g.Noun)
+		o.NextStep += fmt.Sprintf(" To undo it, and only if the person asks for that, call %s with operation_id and undo_token.", g.names.undo)
 	}
 	return answer(o), nil
 }
@@ -204,13 +217,14 @@ func (g *guard) state(ctx context.Context, by wetink.Principal, id wetink.Change
 func (g *guard) outcomes(c wetink.Change, t wetink.Terms) []ObjectOutcome {
 	out := []ObjectOutcome{}
 	for i, op := range t.Ops {
-		e := ObjectOutcome{Index: i, Object: op.Object, Action: op.Action, Outcome: "not_sent"}
+		e := ObjectOutcome{Index: i, Action: op.Action, Outcome: "not_sent"}
+		e.Event, e.Object = g.object(op.Object)
 		s, recorded := c.StepOf(i)
 		switch {
 		case recorded:
 			e.Outcome, e.Why = string(s.Outcome), s.Why
 			if s.Receipt.Object != "" {
-				e.Object = s.Receipt.Object
+				e.Event, e.Object = g.object(s.Receipt.Object)
 			}
 		case c.Status == wetink.Applying || c.Status == wetink.InDoubt:
 			e.Outcome = string(wetink.Unknown)
@@ -228,7 +242,7 @@ func (g *guard) nextStep(ctx context.Context, c wetink.Change, t wetink.Terms, s
 	switch shown {
 	case "pending":
 		if ticketed(c) && t.Require.Level <= wetink.Agent {
-			return fmt.Sprintf("Nothing has been changed. Wait for explicit approval, then call apply_%s_change.", g.Noun)
+			return fmt.Sprintf("Nothing has been changed. Wait for explicit approval, then call %s.", g.names.apply)
 		}
 		return "Nothing has been changed. " + g.howToApprove(c, t) + " You cannot approve it."
 	case "approved":

@@ -19,7 +19,7 @@ type Surface struct {
 	Name, Version string // of the server, as clients show it
 	Instructions  string // for the model
 	Target        string // the engine's name of it
-	Noun          string // "event": preview_event_change, apply_event_change, …
+	Noun          string // "event": preview_event_change, apply_event_change, …; "": apply_change, …, and no preview of its own
 	Action        string // name of the argument that says what to do, for results; "" if there is none
 	Input         *jsonschema.Schema
 	Describe      string // of the preview tool: what it can prepare
@@ -52,28 +52,23 @@ type Options struct {
 type guard struct {
 	*wetink.Engine
 	Surface
-	opt Options
+	opt   Options
+	names names
+}
+
+// names of the tools.
+type names struct{ preview, apply, undo, status string }
+
+func (s Surface) names() names {
+	if s.Noun == "" {
+		return names{"", "apply_change", "undo_change", "change_status"}
+	}
+	return names{"preview_" + s.Noun + "_change", "apply_" + s.Noun + "_change", "undo_" + s.Noun + "_change", "get_" + s.Noun + "_change_status"}
 }
 
 // New returns an MCP server with the tools of s on e.
 func New(e *wetink.Engine, s Surface, o *Options) *mcp.Server {
-	g := &guard{Engine: e, Surface: s}
-	if o != nil {
-		g.opt = *o
-	}
-	if g.opt.StateKey.IsZero() {
-		key := make([]byte, 32)
-		rand.Read(key)
-		g.opt.StateKey = secret.New(key)
-	}
-	if g.Diff == nil {
-		g.Diff = wetink.Diff
-	}
-	if g.opt.HowToApprove == nil {
-		g.opt.HowToApprove = func(id wetink.ChangeID, _ wetink.Level) string {
-			return fmt.Sprintf("A person approves or declines it in a terminal with `wetink approve %s`.", id)
-		}
-	}
+	g := newGuard(e, s, o)
 	server := mcp.NewServer(&mcp.Implementation{Name: s.Name, Version: s.Version}, &mcp.ServerOptions{
 		Instructions: s.Instructions,
 		Logger:       o.log(),
@@ -91,6 +86,27 @@ func New(e *wetink.Engine, s Surface, o *Options) *mcp.Server {
 		}, g.read(r))
 	}
 	return server
+}
+
+func newGuard(e *wetink.Engine, s Surface, o *Options) *guard {
+	g := &guard{Engine: e, Surface: s, names: s.names()}
+	if o != nil {
+		g.opt = *o
+	}
+	if g.opt.StateKey.IsZero() {
+		key := make([]byte, 32)
+		rand.Read(key)
+		g.opt.StateKey = secret.New(key)
+	}
+	if g.Diff == nil {
+		g.Diff = wetink.Diff
+	}
+	if g.opt.HowToApprove == nil {
+		g.opt.HowToApprove = func(id wetink.ChangeID, _ wetink.Level) string {
+			return fmt.Sprintf("A person approves or declines it in a terminal with `wetink approve %s`.", id)
+		}
+	}
+	return g
 }
 
 func (o *Options) log() *slog.Logger {

@@ -24,8 +24,8 @@ type tool struct {
 
 // tools are the four, in order of life. The list is a security boundary: it is held against a committed copy.
 func (g *guard) tools() []tool {
-	preview, apply, undo, status := "preview_"+g.Noun+"_change", "apply_"+g.Noun+"_change", "undo_"+g.Noun+"_change", "get_"+g.Noun+"_change_status"
-	return []tool{
+	preview, apply, undo, status := g.names.preview, g.names.apply, g.names.undo, g.names.status
+	list := []tool{
 		{&mcp.Tool{
 			Name: preview,
 			Description: g.Describe + " Nothing is changed yet: it answers what would change, field by field. Show that to the person. " +
@@ -58,6 +58,10 @@ func (g *guard) tools() []tool {
 			Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: ptr(false)},
 		}, g.status},
 	}
+	if preview == "" {
+		return list[1:]
+	}
+	return list
 }
 
 func (g *guard) preview(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
