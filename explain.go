@@ -34,6 +34,7 @@ type OpExplanation struct {
 	Shape  [2]*Profile // of a workout, before and after
 	Post   *Post       // as it will appear
 	Call   string      // method and path, for the exact call; "" if the target has none
+	Type   string      // what a person has to type before they approve; "": what the page asks by itself
 }
 
 // Meaning says how the values of a field are read.

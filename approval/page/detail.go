@@ -184,7 +184,7 @@ func (p *Server) deciding(r *http.Request, d *detail, c wetink.Change, t wetink.
 		return err
 	}
 	d.Risky = slices.ContainsFunc(t.Ops, func(op wetink.Op) bool { return op.Action == "delete" })
-	d.Typed = mustType(t)
+	d.Typed = p.mustType(c, t)
 	counted := map[wetink.Person]bool{}
 	for _, a := range c.Approvals {
 		d.Mine = d.Mine || a.Evidence.By == v.person.ID
@@ -246,7 +246,14 @@ func (p *Server) offer(ctx context.Context, d *detail, c wetink.Change, who Pers
 // many objects that go at once, or one that does not come back: then what goes has to be typed.
 const many = 10
 
-func mustType(t wetink.Terms) string {
+func (p *Server) mustType(c wetink.Change, t wetink.Terms) string {
+	if o := p.render(c.Target); o != nil && o.Explain != nil {
+		for _, op := range o.Explain(t, c.Before).Ops {
+			if op.Type != "" {
+				return op.Type
+			}
+		}
+	}
 	gone := 0
 	for _, op := range t.Ops {
 		gone += map[string]int{"delete": 1}[op.Action]
@@ -338,7 +345,7 @@ func (p *Server) approve(w http.ResponseWriter, r *http.Request) {
 		p.narrow(w, r, c, keep)
 		return
 	}
-	if want := mustType(t); want != "" && strings.TrimSpace(r.FormValue("typed")) != want {
+	if want := p.mustType(c, t); want != "" && strings.TrimSpace(r.FormValue("typed")) != want {
 		refuse(http.StatusBadRequest, "Type “"+want+"” to go on. Nothing was sent.")
 		return
 	}

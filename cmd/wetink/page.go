@@ -13,6 +13,7 @@ import (
 	"github.com/wetink/wetink/approval/passkey"
 	"github.com/wetink/wetink/render"
 	"github.com/wetink/wetink/target/intervals"
+	"github.com/wetink/wetink/target/upstream"
 )
 
 // PageCmd serves the approval page in the foreground. A server does so by itself; this is for when none runs.
@@ -73,7 +74,8 @@ func drawn(target string) *render.Options {
 	if target == "intervals" {
 		return &render.Options{Diff: intervals.Diff, Explain: intervals.Explain, Noun: "event"}
 	}
-	return nil
+	// Whatever name an operator gave a guarded server, its changes say themselves how they are drawn.
+	return &render.Options{Diff: upstream.Diff, Explain: upstream.Explain}
 }
 
 // someRows is the request of some events of a bulk change; other actions have one row, or rows that belong together.

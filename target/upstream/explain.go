@@ -14,25 +14,44 @@ import (
 // removing tools are drawn as what goes. It is a matter of looks only: nothing is decided by a name.
 var removing = regexp.MustCompile(`(?i)(^|[^a-z])(delete|remove|trash|destroy|archive)([^a-z]|$)`)
 
-// Diff implements wetink.Differ: the arguments, beside what is read under the same name. An argument that says which
-// object is meant is no change of it.
+// Diff implements wetink.Differ.
 func (t *Target) Diff(o wetink.Op, before wetink.Snapshot) []wetink.FieldChange {
+	return Diff(o, before)
+}
+
+// Explain implements wetink.Explainer.
+func (t *Target) Explain(terms wetink.Terms, before []wetink.Snapshot) wetink.Explanation {
+	return Explain(terms, before)
+}
+
+// shownCall is a stored call, without the rules.
+func shownCall(raw json.RawMessage) (p payload, args []strictjson.Member, ok bool) {
+	if strictjson.Decode(raw, &p, strictjson.Default) != nil || p.Draw == nil {
+		return p, nil, false
+	}
+	args, err := strictjson.Members(p.Arguments)
+	return p, args, err == nil
+}
+
+// Diff shows the arguments, beside what is read under the same name. An argument that says which object is meant is no
+// change of it. It needs no rules: what they say of it stands in the payload. An Op of another Target is shown as wetink.Diff
+// does.
+func Diff(o wetink.Op, before wetink.Snapshot) []wetink.FieldChange {
 	none := json.RawMessage("null")
-	own, err := t.open(o.Payload)
-	members, err2 := strictjson.Members(own.Arguments)
-	if err != nil || err2 != nil {
-		return []wetink.FieldChange{{Before: none, After: o.Payload}}
+	p, members, ok := shownCall(o.Payload)
+	if !ok {
+		return wetink.Diff(o, before)
 	}
 	was := fields(before)
-	identity := own.rule.identity()
 	var out []wetink.FieldChange
 	for _, m := range members {
-		if slices.Contains(identity, m.Name) {
+		if slices.Contains(p.Draw.Identity, m.Name) {
 			continue
 		}
 		f := wetink.FieldChange{Field: m.Name, Before: none, After: m.Value}
-		if old, ok := was[m.Name]; ok {
-			if equal(old, own.args[m.Name]) {
+		if old, there := was[m.Name]; there {
+			is, err := decode(m.Value)
+			if err == nil && equal(old, is) {
 				continue
 			}
 			if f.Before, err = canonical(old); err != nil {
@@ -41,7 +60,7 @@ func (t *Target) Diff(o wetink.Op, before wetink.Snapshot) []wetink.FieldChange 
 		}
 		out = append(out, f)
 	}
-	if len(out) == 0 && !before.Absent && removing.MatchString(own.Name) {
+	if len(out) == 0 && p.Draw.Verb == "delete" {
 		body, err := strictjson.Members(before.Body)
 		if err != nil {
 			return []wetink.FieldChange{{Before: before.Body, After: none}}
@@ -50,45 +69,40 @@ func (t *Target) Diff(o wetink.Op, before wetink.Snapshot) []wetink.FieldChange 
 			out = append(out, wetink.FieldChange{Field: m.Name, Before: m.Value, After: none})
 		}
 	}
-	if own.DryRun != "" {
-		text, err := canonical(own.DryRun)
-		if err == nil {
-			out = append(out, wetink.FieldChange{Field: dryRun, Before: none, After: text})
-		}
+	if text, err := canonical(p.DryRun); err == nil && p.DryRun != "" {
+		out = append(out, wetink.FieldChange{Field: dryRun, Before: none, After: text})
 	}
 	return out
 }
 
 const dryRun = "what the server says it would do"
 
-// Explain implements wetink.Explainer.
-func (t *Target) Explain(terms wetink.Terms, before []wetink.Snapshot) wetink.Explanation {
-	e := wetink.Explanation{Owner: fmt.Sprintf("the MCP server %q", t.name)}
+// Explain tells how a Change of some server's tools is shown. It needs no rules, as Diff. An Op of another Target has
+// generic fields.
+func Explain(terms wetink.Terms, before []wetink.Snapshot) wetink.Explanation {
+	e := wetink.Explanation{}
 	for i, o := range terms.Ops {
-		own, err := t.open(o.Payload)
-		if err != nil || i >= len(before) {
-			e.Ops = append(e.Ops, wetink.OpExplanation{})
+		p, _, ok := shownCall(o.Payload)
+		if i >= len(before) {
+			break
+		}
+		if !ok {
+			x := wetink.OpExplanation{Fields: map[string]wetink.Meaning{}}
+			for _, f := range wetink.Diff(o, before[i]) {
+				x.Fields[f.Field] = wetink.Meaning{}
+			}
+			e.Ops = append(e.Ops, x)
 			continue
 		}
-		noun := "object"
-		if own.rule.Show != "" && own.rule.Show != "fields" {
-			noun = map[string]string{"sql": "statement", "markdown": "page"}[own.rule.Show]
-			if noun == "" {
-				noun = own.rule.Show
-			}
+		e.Owner = fmt.Sprintf("the MCP server %q", terms.Target)
+		noun := map[string]string{"": "object", "fields": "object", "sql": "statement", "markdown": "page"}[p.Draw.Show]
+		if noun == "" {
+			noun = p.Draw.Show
 		}
-		x := wetink.OpExplanation{Noun: noun, Name: name(own, before[i]), Fields: map[string]wetink.Meaning{}, Call: own.Name + " " + string(own.Arguments)}
-		switch {
-		case before[i].Absent:
-			x.Verb = "create"
-		case own.rule.Read == nil: // its name is all that is known: "call ... on"
-		case removing.MatchString(own.Name):
-			x.Verb = "delete"
-		default:
-			x.Verb = "change"
-		}
-		for _, f := range t.Diff(o, before[i]) {
-			x.Fields[f.Field] = meaning(own.rule, f)
+		x := wetink.OpExplanation{Noun: noun, Verb: p.Draw.Verb, Name: name(p, before[i]), Fields: map[string]wetink.Meaning{},
+			Call: p.Name + " " + string(p.Arguments), Type: p.Draw.Type}
+		for _, f := range Diff(o, before[i]) {
+			x.Fields[f.Field] = meaning(p.Draw.Show, f)
 		}
 		e.Ops = append(e.Ops, x)
 	}
@@ -96,10 +110,12 @@ func (t *Target) Explain(terms wetink.Terms, before []wetink.Snapshot) wetink.Ex
 }
 
 // name is what people know the object by.
-func name(own op, before wetink.Snapshot) string {
+func name(p payload, before wetink.Snapshot) string {
 	was := fields(before)
+	v, _ := decode(p.Arguments)
+	args, _ := v.(map[string]any)
 	for _, key := range []string{"path", "title", "summary", "name", "source", "subject", "file", "url", "id"} {
-		for _, from := range []map[string]any{own.args, was} {
+		for _, from := range []map[string]any{args, was} {
 			if s, ok := from[key].(string); ok && s != "" {
 				return s
 			}
@@ -110,7 +126,7 @@ func name(own op, before wetink.Snapshot) string {
 
 // meaning tells how a field is read. Nothing that an outside server sends or gets has a meaning that we could know, so
 // each is shown as it stands; a text of several lines is shown line by line.
-func meaning(rule *Rule, f wetink.FieldChange) wetink.Meaning {
+func meaning(show string, f wetink.FieldChange) wetink.Meaning {
 	m := wetink.Meaning{}
 	for _, raw := range []json.RawMessage{f.Before, f.After} {
 		var s string
@@ -118,7 +134,7 @@ func meaning(rule *Rule, f wetink.FieldChange) wetink.Meaning {
 			continue
 		}
 		if strings.Contains(s, "\n") || f.Field == dryRun {
-			if m.Kind = wetink.Prose; rule.Show == "markdown" {
+			if m.Kind = wetink.Prose; show == "markdown" {
 				m.Kind = wetink.Markdown
 			}
 		}
@@ -152,17 +168,6 @@ func (t *Target) Requires(terms wetink.Terms, before []wetink.Snapshot) (wetink.
 		}
 	}
 	return d, nil
-}
-
-// Typed is what a person has to type before they approve, "" if nothing has to be.
-func (t *Target) Typed(terms wetink.Terms, before []wetink.Snapshot) string {
-	for i, o := range terms.Ops {
-		own, err := t.open(o.Payload)
-		if err == nil && i < len(before) && len(terms.Undoes) == 0 && t.typed(own, before[i]) {
-			return own.Name
-		}
-	}
-	return ""
 }
 
 func (t *Target) typed(own op, before wetink.Snapshot) bool {

@@ -25,7 +25,7 @@ func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepar
 	if err := strictjson.Decode(req.Args, &o.payload, strictjson.Default); err != nil {
 		return p, &wetink.RequestError{Reason: err.Error()}
 	}
-	if req.Tool != ToolCall || o.DryRun != "" || o.Via != "" {
+	if req.Tool != ToolCall || o.DryRun != "" || o.Via != "" || o.Draw != nil {
 		return p, &wetink.RequestError{Reason: "this is no call of a tool"}
 	}
 	if err := t.understand(&o); err != nil {
@@ -63,6 +63,19 @@ func (t *Target) add(p *wetink.Prepared, o op, object string, before wetink.Snap
 		return err
 	}
 	o.Arguments = args
+	o.Draw = &draw{Show: o.rule.Show, Identity: o.rule.identity()}
+	switch {
+	case before.Absent:
+		o.Draw.Verb = "create"
+	case o.read == nil || object == "": // its name is all that is known of it
+	case removing.MatchString(o.Name):
+		o.Draw.Verb = "delete"
+	default:
+		o.Draw.Verb = "change"
+	}
+	if t.typed(o, before) {
+		o.Draw.Type = o.Name
+	}
 	raw, err := canonical(o.payload) // of RawMessage it keeps the bytes
 	if err != nil {
 		return err

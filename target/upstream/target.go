@@ -84,6 +84,16 @@ type payload struct {
 	Arguments json.RawMessage `json:"arguments"`
 	DryRun    string          `json:"dry_run,omitempty"` // what the server says that it would do
 	Via       string          `json:"via,omitempty"`     // the tool whose Rule reads the object; "": its own
+	Draw      *draw           `json:"draw,omitempty"`
+}
+
+// draw is what the Rule says of how the call is shown. It is signed with it, so that every process draws it alike, also one
+// that has no rules.
+type draw struct {
+	Verb     string   `json:"verb,omitempty"` // "": call … on
+	Show     string   `json:"show,omitempty"`
+	Identity []string `json:"identity,omitempty"` // arguments that say which object is meant
+	Type     string   `json:"type,omitempty"`     // what has to be typed
 }
 
 // op is an Op with its call and Rule.
