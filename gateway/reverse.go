@@ -1,0 +1,3 @@
+package gateway
+
+type pendingAsk struct{}
