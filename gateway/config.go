@@ -21,7 +21,7 @@ import (
 // Config is a wetink.yaml: which servers are guarded, and how.
 type Config struct {
 	Servers []Server
-	Ask     target.Ask    // of a tool that says nothing itself; without a word: the page
+	Ask     target.Ask    // of a tool that says nothing itself; without a word: no more than the policy demands
 	TTL     time.Duration // of a preview; 0: the engine's
 	UndoFor time.Duration // after a change was applied; 0: a day
 }
@@ -59,6 +59,9 @@ type Recipe struct {
 	Rules target.Rules
 	Src   []byte // as it stands in its file, for the version
 }
+
+// Version is a digest of the Recipe.
+func (r *Recipe) Version() string { return fmt.Sprintf("%x", sha256.Sum256(r.Src)) }
 
 // Recipes finds the Recipe of a server by the name that an entry gives ("" to go by the command), or answers nil.
 type Recipes func(name string, command []string) (*Recipe, error)
@@ -231,8 +234,7 @@ func (c *reader) recipe(m map[string]ast.Node, s *Server) {
 	case r != nil:
 		s.Recipe, s.Rules = r.Name, maps.Clone(r.Rules)
 		s.Pass = append(slices.Clone(r.Pass), s.Pass...)
-		sum := sha256.Sum256(r.Src)
-		s.Version = fmt.Sprintf("%x", sum)
+		s.Version = r.Version()
 	}
 }
 

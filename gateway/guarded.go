@@ -69,9 +69,13 @@ func NewGuarded(cfg *Config, folder string, o *GuardedOptions) *Guarded {
 	if g.opt.Log == nil {
 		g.opt.Log = slog.New(slog.DiscardHandler)
 	}
+	ask := cfg.Ask
+	if ask.Word == "" { // what the policy demands of every change is enough
+		ask, _ = target.ParseAsk("auto")
+	}
 	for _, s := range cfg.Servers {
 		srv := &guarded{Server: s, g: g, pins: OpenPins(folder, s.Name)}
-		srv.target = target.New(s.Name, srv, s.Rules, &target.Options{Version: s.Version, Flight: s.Flight, UndoFor: cfg.UndoFor, Default: cfg.Ask})
+		srv.target = target.New(s.Name, srv, s.Rules, &target.Options{Version: s.Version, Flight: s.Flight, UndoFor: cfg.UndoFor, Default: ask})
 		g.servers[s.Name], g.order = srv, append(g.order, s.Name)
 		for _, list := range s.Rules {
 			for _, r := range list {

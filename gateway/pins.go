@@ -95,6 +95,13 @@ func (p *Pins) read() (f pinFile, err error) {
 	if err := strictjson.Decode(b, &f, strictjson.Limits{Size: 64 << 20, Depth: 64}); err != nil || f.V != 1 {
 		return f, fmt.Errorf("pins in %s cannot be read (%v): look at the server's tools again, and remove the file", p.path, err)
 	}
+	for name, def := range f.Tools { // the file is indented, for people who compare two of them
+		var b bytes.Buffer
+		if err := json.Compact(&b, def); err != nil {
+			return f, err
+		}
+		f.Tools[name] = b.Bytes()
+	}
 	return f, nil
 }
 

@@ -26,6 +26,7 @@ import (
 
 type commands struct {
 	Calendar CalendarCmd `cmd:"" group:"serve" help:"Serve the guarded Intervals.icu calendar to an agent over stdio."`
+	Wrap     WrapCmd     `cmd:"" group:"serve" help:"Guard any MCP server: stand between it and the client that would start it."`
 	Sim      SimCmd      `cmd:"" group:"serve" help:"Serve a simulator of an outside system, for trying and for tests."`
 	Page     PageCmd     `cmd:"" group:"serve" help:"Serve the approval page while no server does."`
 	Demo     DemoCmd     `cmd:"" group:"serve" help:"Show all of it in a minute, on a simulator."`
@@ -42,6 +43,9 @@ type commands struct {
 	Resolve   ResolveCmd   `cmd:"" group:"look" help:"Record what you found out about a change that is in doubt."`
 
 	Mode  ModeCmd  `cmd:"" group:"set up" help:"Show or set the write mode of every server on this ledger."`
+	Init  InitCmd  `cmd:"" group:"set up" help:"Ask servers for their tools, and write a wetink.yaml for them."`
+	Try   TryCmd   `cmd:"" group:"set up" help:"Show what a call of a guarded tool would ask. Asks nobody and changes nothing."`
+	Pins  PinsCmd  `cmd:"" group:"set up" help:"Show which tools of guarded servers changed since somebody looked, and accept them."`
 	Check CheckCmd `cmd:"" group:"set up" help:"Validate the rules of the policy."`
 	Setup SetupCmd `cmd:"" group:"set up" help:"Set up a passphrase, and print how to connect an agent."`
 

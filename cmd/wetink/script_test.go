@@ -22,6 +22,12 @@ import (
 // The scripts run this program itself, and two more that are not in it: wetink-seed is an agent that asks for a
 // change of an outside system in memory, wetink-serve the process that holds that system.
 func TestMain(m *testing.M) {
+	if os.Getenv(notesFolder) != "" { // this process is the server that others guard
+		if err := notesServer(); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	testscript.Main(m, map[string]func(){
 		"wetink":       main,
 		"wetink-seed":  func() { stand(seed) },

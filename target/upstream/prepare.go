@@ -25,7 +25,7 @@ func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepar
 	if err := strictjson.Decode(req.Args, &o.payload, strictjson.Default); err != nil {
 		return p, &wetink.RequestError{Reason: err.Error()}
 	}
-	if req.Tool != ToolCall || o.DryRun != "" || o.Via != "" || o.Draw != nil {
+	if req.Tool != ToolCall || o.DryRun != "" || o.Via != "" || o.Draw != nil || o.Again != nil {
 		return p, &wetink.RequestError{Reason: "this is no call of a tool"}
 	}
 	if err := t.understand(&o); err != nil {
@@ -211,6 +211,9 @@ func (t *Target) promise(o op, k known, before wetink.Snapshot) (p wetink.Promis
 		warnings = append(warnings, "what it changes cannot be read beforehand: the call is shown as it is")
 	}
 	back := rule.wayBack(before.Absent || rule.Read == nil)
+	if back == nil && o.Again != nil {
+		return wetink.Promise{Extent: wetink.PartialUndo, Until: t.opt.UndoFor, Notes: []string{"a redo makes the call again: what it makes is another object"}}, warnings
+	}
 	if back == nil {
 		if rule.Note != "" {
 			p.Notes = []string{rule.Note}

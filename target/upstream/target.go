@@ -85,6 +85,12 @@ type payload struct {
 	DryRun    string          `json:"dry_run,omitempty"` // what the server says that it would do
 	Via       string          `json:"via,omitempty"`     // the tool whose Rule reads the object; "": its own
 	Draw      *draw           `json:"draw,omitempty"`
+	Again     *again          `json:"again,omitempty"` // of an undo: the call that it takes back, which a redo makes again
+}
+
+type again struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 // draw is what the Rule says of how the call is shown. It is signed with it, so that every process draws it alike, also one
@@ -167,8 +173,8 @@ func (t *Target) observe(ctx context.Context, rule *Rule, c call) (wetink.Snapsh
 			s.Absent = true
 			return s, nil
 		}
-		return s, &wetink.RequestError{Reason: fmt.Sprintf("%s answers %q", c.Tool, short(r.text())),
-			Fix: "name something that is there; if this error means that it does not exist yet, the rule needs `absent`"}
+		return s, &unreadable{r.text(), wetink.RequestError{Reason: fmt.Sprintf("%s answers %q", c.Tool, short(r.text())),
+			Fix: "name something that is there; if this error means that it does not exist, the rule needs `absent`"}}
 	}
 	body, err := rule.body(r)
 	if err != nil {
@@ -236,7 +242,34 @@ func (t *Target) Observe(ctx context.Context, _ wetink.Account, o wetink.Op) (we
 	if own.read == nil || !ok {
 		return nothing(o.Object), nil
 	}
-	return t.observe(ctx, own.read, c)
+	s, err := t.observe(ctx, own.read, c)
+	var no *unreadable
+	if errors.As(err, &no) && own.namesOnly() {
+		// Of a call that names no more than the object, as those that delete do, this is most likely what it is to leave. It is
+		// kept as what was seen, and proves nothing: see Judge.
+		s.Body, err = canonical(map[string]string{"error": no.text})
+	}
+	return s, err
+}
+
+// unreadable is what the reading tool answered instead of the object.
+type unreadable struct {
+	text string
+	wetink.RequestError
+}
+
+// Unwrap lets callers see the RequestError.
+func (u *unreadable) Unwrap() error { return &u.RequestError }
+
+// namesOnly reports a call without any argument but those that say which object is meant.
+func (o op) namesOnly() bool {
+	identity := o.read.identity()
+	for name := range o.args {
+		if !slices.Contains(identity, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // Execute implements wetink.Target: the stored call, once.

@@ -101,6 +101,7 @@ type back struct {
 	// What the call that is taken back was read by, where the tool that takes it back has nothing of its own.
 	Via    string   `json:"via,omitempty"`
 	Object string   `json:"object,omitempty"`
+	Again  *again   `json:"again,omitempty"`
 	Lost   []string `json:"lost,omitempty"`
 	Note   string   `json:"note,omitempty"`
 }
@@ -132,6 +133,9 @@ func (t *Target) Invert(ops []wetink.Op, before []wetink.Snapshot, steps []wetin
 
 func (t *Target) invert(own op, o wetink.Op, before wetink.Snapshot, s wetink.Step) (back, error) {
 	template := own.rule.wayBack(before.Absent || own.rule.Read == nil)
+	if template == nil && own.Again != nil {
+		return back{Name: own.Again.Name, Arguments: own.Again.Arguments}, nil
+	}
 	if template == nil {
 		return back{}, fmt.Errorf("%w: nothing that takes %s back is declared", wetink.ErrNoUndo, own.Name)
 	}
@@ -147,7 +151,7 @@ func (t *Target) invert(own op, o wetink.Op, before wetink.Snapshot, s wetink.St
 	if err != nil {
 		return back{}, fmt.Errorf("%w: %w", wetink.ErrNoUndo, err)
 	}
-	b := back{Name: c.Tool, Arguments: c.Args, Lost: lost, Note: own.rule.Note}
+	b := back{Name: c.Tool, Arguments: c.Args, Lost: lost, Note: own.rule.Note, Again: &again{own.Name, own.Arguments}}
 	if own.read != nil {
 		b.Object = s.Receipt.Object
 		for tool, list := range t.rules {
@@ -167,7 +171,7 @@ func (t *Target) prepareUndo(ctx context.Context, p *wetink.Prepared, raw json.R
 	}
 	p.Undo = wetink.Promise{Extent: wetink.FullUndo, Until: t.opt.UndoFor}
 	for _, b := range w.Calls {
-		o := op{payload: payload{Name: b.Name, Arguments: b.Arguments}}
+		o := op{payload: payload{Name: b.Name, Arguments: b.Arguments, Again: b.Again}}
 		if err := t.understand(&o); err != nil {
 			return err
 		}
