@@ -53,6 +53,7 @@ type Ledger interface {
 	Get(ctx context.Context, tenant wetink.Tenant, id wetink.ChangeID) (wetink.Change, error)
 	List(ctx context.Context, f wetink.Filter) iter.Seq2[wetink.Change, error]
 	Events(ctx context.Context, after int64, follow bool) iter.Seq2[wetink.Event, error]
+	Head(ctx context.Context) (int64, error)
 	Now(ctx context.Context) (time.Time, error)
 }
 

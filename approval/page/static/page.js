@@ -59,7 +59,7 @@
 
   // What moved is drawn anew by the server, and its button is deaf for a moment again. What was typed is not lost.
   if (body.dataset.live && main && (main.dataset.c || document.querySelector(".list"))) {
-    const events = new EventSource("/events?c=" + encodeURIComponent(main.dataset.c || ""));
+    const events = new EventSource("/events?" + new URLSearchParams({ c: main.dataset.c || "", after: body.dataset.after || "" }));
     events.onmessage = (e) => {
       if (leaving) return;
       const moved = JSON.parse(e.data);
