@@ -37,7 +37,8 @@ type detail struct {
 	Typed       string // what has to be typed; "" if nothing has to
 	Rows        []tick
 	People      string
-	Mine        bool // the visitor approved it already
+	Why         []string // why it needs that level
+	Mine        bool     // the visitor approved it already
 	CanDecide   bool
 	CanAgain    bool
 	CanUndo     bool
@@ -127,6 +128,9 @@ func (p *Server) drawDetail(w http.ResponseWriter, r *http.Request, code int, id
 		d.Undo = p.path(*undo)
 	}
 	d.Says = standing(c, undo, t, now)
+	if p.opt.Why != nil {
+		d.Why = p.opt.Why(ctx, c)
+	}
 	switch c.Status {
 	case wetink.Pending:
 		err = p.deciding(r, d, c, t, view, o, now)

@@ -90,8 +90,12 @@ func (p *Server) enter(w http.ResponseWriter, r *http.Request, who Person, how s
 		agent = agent[:200]
 	}
 	s := Session{Hash: hash, Tenant: who.Tenant, Person: who.ID, How: how, Agent: strings.ToValidUTF8(agent, "?"), Created: now, Seen: now, Expires: now.Add(p.opt.SessionMax)}
-	if err := p.store.AddSession(context.WithoutCancel(r.Context()), s); err != nil {
+	ctx := context.WithoutCancel(r.Context())
+	if err := p.store.AddSession(ctx, s); err != nil {
 		return err
+	}
+	if err := p.store.SweepInvitations(ctx, now); err != nil {
+		p.opt.Log.WarnContext(ctx, "sweep old invitations", "err", err)
 	}
 	http.SetCookie(w, p.cookie(secret, s.Expires))
 	return nil

@@ -128,7 +128,7 @@ func (s *session) view(ctx context.Context, id wetink.ChangeID) (render.View, er
 
 // options of rendering for the target's kind of object, in colour if w is a terminal and nobody said no.
 func (s *session) options(c wetink.Change, w io.Writer) *render.Options {
-	o := &render.Options{Colour: isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	o := &render.Options{Level: called, Colour: isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 	if c.Target == "intervals" {
 		o.Diff, o.Explain, o.Noun = intervals.Diff, intervals.Explain, "event"
 	}
