@@ -122,7 +122,7 @@ func (p *Server) signOut(w http.ResponseWriter, r *http.Request) {
 // SameSite=Strict: the page that is answered leads here once more, from our own site, and then the cookie comes along.
 func (p *Server) askToSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		http.Error(w, "sign in first; nothing was done", http.StatusUnauthorized)
+		p.message(w, r, http.StatusUnauthorized, "You are signed out", "Nothing was done. Sign in, look at it again, and then decide.")
 		return
 	}
 	if r.URL.Path == "/events" {

@@ -306,45 +306,62 @@ var formField = regexp.MustCompile(`name="form" value="([^"]+)"`)
 // press signs cy in on the page and approves c there.
 func (d *peopleDesk) press(ctx context.Context, who *people, k *wetinktest.Kit, c wetink.Change) {
 	d.t.Helper()
-	p, err := page.New(ctx, "http://localhost:7433", k.Engine, d.ledger, who, &page.Options{Passphrases: who.passphrases, Arm: time.Nanosecond})
+	p, err := page.New(ctx, deskOrigin, k.Engine, d.ledger, who, &page.Options{Passphrases: who.passphrases, Arm: time.Nanosecond})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	cookie := ""
-	send := func(method, path string, form url.Values) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(method, path, strings.NewReader(form.Encode()))
-		r.Host = "localhost:7433"
-		r.Header = http.Header{"Origin": {"http://localhost:7433"}, "Sec-Fetch-Site": {"same-origin"}, "Content-Type": {"application/x-www-form-urlencoded"}, "Cookie": {cookie}}
-		w := httptest.NewRecorder()
-		p.ServeHTTP(w, r)
-		return w
-	}
-	w := send("POST", "/signin", url.Values{"user": {"cy"}, "pass": {string(phraseOf("cy").Reveal())}})
-	cookie, _, _ = strings.Cut(w.Header().Get("Set-Cookie"), ";")
-	path := strings.TrimPrefix(p.Link(c), "http://localhost:7433")
-	form := formField.FindStringSubmatch(send("GET", path, nil).Body.String())
+	b, path := d.browse(p), strings.TrimPrefix(p.Link(c), deskOrigin)
+	form := formField.FindStringSubmatch(b.get(path))
 	if form == nil {
 		d.t.Fatal("no form on the page")
 	}
-	if w := send("POST", path+"/approve", url.Values{"form": {form[1]}}); w.Code != http.StatusSeeOther {
+	if w := b.send("POST", path+"/approve", url.Values{"form": {form[1]}}); w.Code != http.StatusSeeOther {
 		d.t.Fatalf("%d %s", w.Code, w.Body)
 	}
 }
 
+const deskOrigin = "http://localhost:7433"
+
+// deskBrowser sends what cy's browser sends.
+type deskBrowser struct {
+	page   http.Handler
+	cookie string
+}
+
+func (d *peopleDesk) browse(p http.Handler) *deskBrowser {
+	d.t.Helper()
+	b := &deskBrowser{page: p}
+	w := b.send("POST", "/signin", url.Values{"user": {"cy"}, "pass": {string(phraseOf("cy").Reveal())}})
+	if b.cookie, _, _ = strings.Cut(w.Header().Get("Set-Cookie"), ";"); b.cookie == "" {
+		d.t.Fatalf("cy cannot sign in: %d", w.Code)
+	}
+	return b
+}
+
+func (b *deskBrowser) send(method, path string, form url.Values) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(form.Encode()))
+	r.Host = "localhost:7433"
+	r.Header = http.Header{"Origin": {deskOrigin}, "Sec-Fetch-Site": {"same-origin"}, "Content-Type": {"application/x-www-form-urlencoded"}, "Cookie": {b.cookie}}
+	w := httptest.NewRecorder()
+	b.page.ServeHTTP(w, r)
+	return w
+}
+
+func (b *deskBrowser) get(path string) string { return b.send("GET", path, nil).Body.String() }
+
 // signed is cy's passkey's signature of c, as an authenticator and a browser make it (WebAuthn Level 3, section 6.3.3).
 func (d *peopleDesk) signed(c wetink.Change) wetink.Evidence {
 	d.t.Helper()
-	const origin = "http://localhost:7433"
 	nonce, rp := make([]byte, 32), sha256.Sum256([]byte("localhost"))
-	challenge := passkey.Challenge(c.ID, c.Statement.Digest(), c.Tenant, "cy", "localhost", origin, nonce)
-	client := fmt.Appendf(nil, `{"type":"webauthn.get","challenge":%q,"origin":%q}`, base64.RawURLEncoding.EncodeToString(challenge), origin)
+	challenge := passkey.Challenge(c.ID, c.Statement.Digest(), c.Tenant, "cy", "localhost", deskOrigin, nonce)
+	client := fmt.Appendf(nil, `{"type":"webauthn.get","challenge":%q,"origin":%q}`, base64.RawURLEncoding.EncodeToString(challenge), deskOrigin)
 	data := append(rp[:], 0x05, 0, 0, 0, 1) // user present and verified; the counter
 	hash := sha256.Sum256(client)
 	der, err := base64.StdEncoding.DecodeString(d.spki["cy"])
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	b, err := json.Marshal(passkey.Assertion{V: 1, Credential: credential("cy"), SPKI: der, Alg: -8, RP: "localhost", Origin: origin, Nonce: nonce,
+	b, err := json.Marshal(passkey.Assertion{V: 1, Credential: credential("cy"), SPKI: der, Alg: -8, RP: "localhost", Origin: deskOrigin, Nonce: nonce,
 		ClientData: client, AuthenticatorData: data, Signature: ed25519.Sign(d.keys["cy"], append(slices.Clone(data), hash[:]...))})
 	if err != nil {
 		d.t.Fatal(err)
