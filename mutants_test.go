@@ -132,6 +132,7 @@ var mutants = map[string]mutant{
 	"page: a stream goes on":              {"approval/page/lists.go", "if _, _, ok := p.signedIn(r); !ok {", "if _, _, ok := p.signedIn(r); !ok && false {", "./approval/page", "TestALivePage"},
 	"page: any number of streams":         {"approval/page/lists.go", "\tif n > maxStreams {", "\tif n > maxStreams*100 {", "./approval/page", "TestABrowserHasEight"},
 	"page: an approver no more":           {"approval/page/evidence.go", "\tif !may(who, c) {", "\tif !may(who, c) && false {", "./approval/page", "TestWhoMayNot"},
+	"page: an update approves":            {"approval/page/detail.go", "if r.FormValue(\"update\") != \"\" {", "if r.FormValue(\"update\") == \"2\" {", "./approval/page", "TestLeavingRowsOut"},
 	"page: a list begins anew":            {"approval/page/lists.go", "p.ledger.Events(r.Context(), resume(r), true)", "p.ledger.Events(r.Context(), max(wetink.Newest, 0*resume(r)-1), true)", "./approval/page", "TestALiveListMisses"},
 	"page: a list hears what it shows":    {"approval/page/lists.go", "d.After = strconv.FormatInt(head, 10)", "d.After = strconv.FormatInt(head-1, 10)", "./approval/page", "TestALiveListMisses"},
 	"page: who was removed":               {"approval/page/evidence.go", "\tif err != nil {\n\t\treturn wetink.Auto, fmt.Errorf(\"%s: %w; somebody", "\tif who.ID = e.By; err != nil && false {\n\t\treturn wetink.Auto, fmt.Errorf(\"%s: %w; somebody", "./approval/page", "TestAnApprovalIsVoid|TestEvidenceOfASession"},

@@ -333,6 +333,10 @@ func (p *Server) approve(w http.ResponseWriter, r *http.Request) {
 		p.narrow(w, r, c, keep)
 		return
 	}
+	if r.FormValue("update") != "" { // also what Enter on a tick presses
+		refuse(http.StatusBadRequest, "Every row is ticked, so the list is as it was. Nothing was decided. Untick what should be left out.")
+		return
+	}
 	if want := mustType(t); want != "" && strings.TrimSpace(r.FormValue("typed")) != want {
 		refuse(http.StatusBadRequest, "Type “"+want+"” to go on. Nothing was sent.")
 		return

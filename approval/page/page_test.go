@@ -457,6 +457,13 @@ func TestLeavingRowsOutIsANewProposalAndNeverAPartOfThisOne(t *testing.T) {
 	if !strings.Contains(body, "Create 1 object") || strings.Contains(body, "leave some out") {
 		t.Errorf("%s", body)
 	}
+	same := o.preview(`{"ops":[{"action":"update","object":"a","set":{"n":2}},{"action":"create","object":"c","set":{"n":3}}]}`)
+	if _, body, _ := ana.get(o.path(same)); !strings.Contains(body, `<button name="update" value="1">Update the list`) {
+		t.Error("the button does not say what it is")
+	}
+	if code, body, _ := ana.post(o.path(same)+"/approve", url.Values{"form": {ana.form(same, true)}, "ticks": {"1"}, "keep": {"0", "1"}, "update": {"1"}}); code != http.StatusBadRequest || o.status(same) != wetink.Pending || !strings.Contains(body, "Nothing was decided") {
+		t.Errorf("a list that was not changed: %d, %s", code, o.status(same))
+	}
 	whole := o.preview(setN2 + "")
 	if code, _, _ := ana.post(o.path(whole)+"/approve", url.Values{"form": {ana.form(whole, true)}, "ticks": {"1"}}); code != http.StatusBadRequest || o.status(whole) != wetink.Pending {
 		t.Errorf("nothing kept: %d, %s", code, o.status(whole))
