@@ -44,6 +44,7 @@ type detail struct {
 	CanUndo     bool
 	UndoEnds    time.Time
 	Undo        string // path of the latest undo
+	Newer       string // path of the one that takes its place
 	Open        []openOp
 	Refresh     bool
 	Off         bool // writes are off
@@ -126,6 +127,9 @@ func (p *Server) drawDetail(w http.ResponseWriter, r *http.Request, code int, id
 		Sheet: template.HTML(sheet.String()), Form: p.freshForm(r, "decide", c)}
 	if undo != nil {
 		d.Undo = p.path(*undo)
+	}
+	if id, ok := strings.CutPrefix(c.Why, "replaced by "); ok && c.Status == wetink.Superseded {
+		d.Newer = "/c/" + p.alias(c.Tenant, wetink.ChangeID(id))
 	}
 	d.Says = standing(c, undo, t, now)
 	if p.opt.Why != nil {
@@ -259,7 +263,7 @@ func mustType(t wetink.Terms) string {
 func standing(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Time) template.HTML {
 	why := template.HTML("")
 	if c.Why != "" {
-		why = " " + render.Reveal(c.Why)
+		why = " (" + render.Reveal(c.Why) + ")"
 	}
 	switch c.Status {
 	case wetink.Pending:
@@ -278,7 +282,7 @@ func standing(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Tim
 		return "Applied, and read back."
 	case wetink.Failed:
 		if _, stale := seenBefore(c); stale {
-			return "It changed since you looked. Nothing was sent." + why
+			return "It changed since you looked. Nothing was sent." // what changed stands below
 		}
 		return "Nothing of it took effect." + why
 	case wetink.Partial:
@@ -288,9 +292,12 @@ func standing(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Tim
 	case wetink.Expired:
 		return "This proposal ran out. Nothing was sent."
 	case wetink.Rejected:
+		if c.Why != "" {
+			why = " The reason: " + render.Reveal(c.Why)
+		}
 		return "It was declined. Nothing was sent." + why
 	case wetink.Superseded:
-		return "A newer proposal takes its place. Nothing was sent." + why
+		return "A newer proposal takes its place. Nothing was sent."
 	}
 	return ""
 }

@@ -533,6 +533,20 @@ func TestAStaleChangeShowsWhatMovedAndIsCheckedAgainWithoutTheAgent(t *testing.T
 	if _, body, _ = ana.get(h.Get("Location")); !strings.Contains(body, "Change 1 object") {
 		t.Errorf("%s", body)
 	}
+	if _, old, _ := ana.get(o.path(c)); strings.Contains(old, "Nothing was sent. nothing") {
+		t.Error("it says the same twice")
+	}
+	newer, _, err := o.kit.Replace(t.Context(), wetinktest.By, o.preview(`{"ops":[{"action":"update","object":"a","set":{"n":8}}]}`).ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, err := o.kit.Ledger.Get(t.Context(), "", newer.Replaces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, body, _ := ana.get(o.path(older)); !strings.Contains(body, `href="`+o.path(newer)+`">Look at that one`) {
+		t.Errorf("what was replaced does not lead to what replaced it: %s", body)
+	}
 	if o.status(c) != wetink.Failed || len(o.kit.Target.Journal()) != 0 {
 		t.Errorf("%s, %d effects", o.status(c), len(o.kit.Target.Journal()))
 	}
