@@ -39,6 +39,8 @@ type Ledger interface {
 	// is called (not when the iterator starts), so that a reader can call it, look, and miss nothing. History, waiting calls, live pages, notifications,
 	// metrics and the Merkle log are all readers of it.
 	Events(ctx context.Context, after int64, follow bool) iter.Seq2[Event, error]
+	// Head is the Seq of the newest committed Event, 0 before the first: what is read after it can be resumed from it.
+	Head(ctx context.Context) (int64, error)
 
 	Switch
 	Clock

@@ -84,7 +84,7 @@ var mutants = map[string]mutant{
 	"the clock runs back":                            {"ledger/memory/memory.go", "wall.Before(floor) {", "false {", ".", "TestExpiredStays"},
 	"revs are not compared":                          {"ledger/memory/memory.go", "row.Rev != m.Rev || row.Status != m.From", "row.Status != m.From", "./ledger/memory", "."},
 	"a clean-up is undone":                           {"undo.go", "case c.ordered():", "case false:", ".", "TestACleanUpIsNotUndone"},
-	"a used ticket undoes the redo":                  {"undo.go", "if ev == nil {\n\t\ttop, _, err", "if true {\n\t\ttop, _, err", ".", "TestAnUndoTicketDoesNotUndoARedo"},
+	"a used ticket undoes the redo":                  {"undo.go", "u, ticket, err := e.undo(ctx, by, []Change{c}, ev)", "top, _, _ := e.inEffect(ctx, c)\n\t\tu, ticket, err := e.undo(ctx, by, []Change{top}, ev)", ".", "TestAnUndoTicketDoesNotUndoARedo"},
 	"passkey: no verification":                       {"approval/passkey/check.go", "case d[32]&userVerified == 0:", "case false:", "./approval/passkey", "TestASignatureMadeElsewhere"},
 	"passkey: nobody there":                          {"approval/passkey/check.go", "case d[32]&userPresent == 0:", "case false:", "./approval/passkey", "TestASignatureMadeElsewhere"},
 	"passkey: another site":                          {"approval/passkey/check.go", "case !bytes.Equal(d[:32], rp[:]):", "case false && rp[0] == 0:", "./approval/passkey", "TestASignatureMadeElsewhere"},
@@ -139,6 +139,13 @@ var mutants = map[string]mutant{
 	"page: the form of the history is not asked for": {"approval/page/detail.go", `if _, err := p.unseal(r.FormValue("form"), "undo", v.session.Hash, wetink.Change{}, 0); err != nil {`, "if false {\n\t\tvar err error", "./approval/page", "TestChosenChanges"},
 	"two undos live":                                 {"ledger/memory/memory.go", "s.undos[key{m.Tenant, u.Change}] > 0 {", "s.undos[key{m.Tenant, u.Change}] > 9 {", ".", "TestOneUndoLives"},
 	"tenants share ids":                              {"ledger/memory/memory.go", "c, ok := l.state.rows[key{tenant, id}]", "c, ok := l.state.rows[key{\"\", id}]", ".", "TestAnotherTenant"},
+	"page: an update approves":                       {"approval/page/detail.go", "if r.FormValue(\"update\") != \"\" {", "if r.FormValue(\"update\") == \"2\" {", "./approval/page", "TestLeavingRowsOut"},
+	"page: a list begins anew":                       {"approval/page/lists.go", "p.ledger.Events(r.Context(), resume(r), true)", "p.ledger.Events(r.Context(), max(wetink.Newest, 0*resume(r)-1), true)", "./approval/page", "TestALiveListMisses"},
+	"page: a list hears what it shows":               {"approval/page/lists.go", "d.After = strconv.FormatInt(head, 10)", "d.After = strconv.FormatInt(head-1, 10)", "./approval/page", "TestALiveListMisses"},
+	"page: who was removed":                          {"approval/page/evidence.go", "\tif err != nil {\n\t\treturn wetink.Auto, fmt.Errorf(\"%s: %w; somebody", "\tif who.ID = e.By; err != nil && false {\n\t\treturn wetink.Auto, fmt.Errorf(\"%s: %w; somebody", "./approval/page", "TestAnApprovalIsVoid|TestEvidenceOfASession"},
+	"page: the only way in":                          {"approval/page/signin.go", "if err != nil || !phrase {", "if err != nil || !phrase && false {", "./approval/page", "TestTheOnlyWayIn"},
+	"page: old invitations stay":                     {"approval/page/signin.go", "if err := s.SweepInvitations(ctx, now); err != nil {", "if err := ctx.Err(); err != nil {", "./approval/page", "TestInvitationsThatNobody"},
+	"page: sign-out by anybody":                      {"approval/page/guard.go", "origin != \"\" && origin != p.origin.String(), site", "origin != \"\" && origin != p.origin.String() && r.URL.Path != \"/signout\", site", "./approval/page", "TestNothingButOurOwnPages"},
 
 	// The surface.
 	"any origin":           {"mcpserver/http.go", "origin != \"\" && !o.allows(origin)", "origin == \"x\" && !o.allows(origin)", "./mcpserver", "TestHTTPRefuses"},

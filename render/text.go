@@ -26,9 +26,11 @@ type Options struct {
 	Diff func(op wetink.Op, before wetink.Snapshot) []wetink.FieldChange
 	// Explain says what the fields mean; nil: they are read as they stand. A wetink.Explainer's method fits.
 	Explain func(t wetink.Terms, before []wetink.Snapshot) wetink.Explanation
-	Noun    string // what one object is called, such as "event"; "": "object"
-	All     bool   // show the fields that do not change, too
-	Colour  bool   // SGR sequences; without it no byte below 0x20 but line feeds is written
+	// Level is what a level is called where the reader sets it; nil: "level" and its name.
+	Level  func(wetink.Level) string
+	Noun   string // what one object is called, such as "event"; "": "object"
+	All    bool   // show the fields that do not change, too
+	Colour bool   // SGR sequences; without it no byte below 0x20 but line feeds is written
 }
 
 func (o *Options) orDefault() Options {
@@ -340,7 +342,7 @@ func (p *page) foot(v View, t wetink.Terms) {
 	if !t.NotBefore.IsZero() {
 		p.row("Starts", "not before %s", p.time(v, t.NotBefore))
 	}
-	p.row("Needs", "%s", needs(t.Require))
+	p.row("Needs", "%s", needs(t.Require, p.o.Level))
 	switch c.Status {
 	case wetink.Pending:
 		if left := t.Expires.Sub(v.Now); left > 0 {
@@ -396,8 +398,11 @@ func (p *page) undo(t wetink.Terms) {
 }
 
 // needs says in words what Require demands.
-func needs(r wetink.Require) string {
+func needs(r wetink.Require, called func(wetink.Level) string) string {
 	s := "level " + r.Level.String()
+	if called != nil {
+		s = called(r.Level)
+	}
 	if r.People > 1 {
 		s += fmt.Sprintf(", from %d people", r.People)
 	}

@@ -37,12 +37,14 @@ type detail struct {
 	Typed       string // what has to be typed; "" if nothing has to
 	Rows        []tick
 	People      string
-	Mine        bool // the visitor approved it already
+	Why         []string // why it needs that level
+	Mine        bool     // the visitor approved it already
 	CanDecide   bool
 	CanAgain    bool
 	CanUndo     bool
 	UndoEnds    time.Time
 	Undo        string // path of the latest undo
+	Newer       string // path of the one that takes its place
 	Open        []openOp
 	Refresh     bool
 	Off         bool // writes are off
@@ -126,7 +128,13 @@ func (p *Server) drawDetail(w http.ResponseWriter, r *http.Request, code int, id
 	if undo != nil {
 		d.Undo = p.path(*undo)
 	}
+	if id, ok := strings.CutPrefix(c.Why, "replaced by "); ok && c.Status == wetink.Superseded {
+		d.Newer = "/c/" + p.alias(c.Tenant, wetink.ChangeID(id))
+	}
 	d.Says = standing(c, undo, t, now)
+	if p.opt.Why != nil {
+		d.Why = p.opt.Why(ctx, c)
+	}
 	switch c.Status {
 	case wetink.Pending:
 		err = p.deciding(r, d, c, t, view, o, now)
@@ -268,7 +276,7 @@ func (p *Server) mustType(c wetink.Change, t wetink.Terms) string {
 func standing(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Time) template.HTML {
 	why := template.HTML("")
 	if c.Why != "" {
-		why = " " + render.Reveal(c.Why)
+		why = " (" + render.Reveal(c.Why) + ")"
 	}
 	switch c.Status {
 	case wetink.Pending:
@@ -290,7 +298,7 @@ func standing(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Tim
 		return "Applied, and read back."
 	case wetink.Failed:
 		if _, stale := seenBefore(c); stale {
-			return "It changed since you looked. Nothing was sent." + why
+			return "It changed since you looked. Nothing was sent." // what changed stands below
 		}
 		return "Nothing of it took effect." + why
 	case wetink.Partial:
@@ -300,9 +308,12 @@ func standing(c wetink.Change, undo *wetink.Change, t wetink.Terms, now time.Tim
 	case wetink.Expired:
 		return "This proposal ran out. Nothing was sent."
 	case wetink.Rejected:
+		if c.Why != "" {
+			why = " The reason: " + render.Reveal(c.Why)
+		}
 		return "It was declined. Nothing was sent." + why
 	case wetink.Superseded:
-		return "A newer proposal takes its place. Nothing was sent." + why
+		return "A newer proposal takes its place. Nothing was sent."
 	}
 	return ""
 }
@@ -343,6 +354,10 @@ func (p *Server) approve(w http.ResponseWriter, r *http.Request) {
 	}
 	if keep, changed := kept(r, len(t.Ops)); changed {
 		p.narrow(w, r, c, keep)
+		return
+	}
+	if r.FormValue("update") != "" { // also what Enter on a tick presses
+		refuse(http.StatusBadRequest, "Every row is ticked, so the list is as it was. Nothing was decided. Untick what should be left out.")
 		return
 	}
 	if want := p.mustType(c, t); want != "" && strings.TrimSpace(r.FormValue("typed")) != want {

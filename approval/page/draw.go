@@ -35,6 +35,7 @@ type page struct {
 	Origin  string
 	Form    string
 	SignOut string
+	After   string // the newest event when a list was drawn
 
 	// sign-in, enrolment and settings
 	Passkey    *ceremony

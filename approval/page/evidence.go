@@ -26,9 +26,35 @@ func sessionMAC(k keys, c wetink.Change, e wetink.Evidence, session wetink.Diges
 		[]byte(e.By), []byte(e.Client), session[:])
 }
 
+// Entitled is v for evidence of people: what it proves counts as long as whoever it names is among the people of the store
+// and may decide about the change, because they asked for it or are an approver. The claim asks, so that an approval is
+// void once that ends, however it was given. v says of what was proved nothing of who may.
+func Entitled(s Store, v wetink.Verifier) wetink.Verifier { return entitled{s, v} }
+
+type entitled struct {
+	store Store
+	wetink.Verifier
+}
+
+// Verify implements wetink.Verifier.
+func (v entitled) Verify(ctx context.Context, c wetink.Change, t wetink.Terms, e wetink.Evidence) (wetink.Level, error) {
+	level, err := v.Verifier.Verify(ctx, c, t, e)
+	if err != nil {
+		return wetink.Auto, err
+	}
+	who, err := v.store.Person(ctx, c.Tenant, e.By)
+	if err != nil {
+		return wetink.Auto, fmt.Errorf("%s: %w; somebody else has to approve it", e.By, err)
+	}
+	if !may(who, c) {
+		return wetink.Auto, fmt.Errorf("%s may not decide about it any more; somebody else has to approve it", e.By)
+	}
+	return level, nil
+}
+
 // Verifier turns the evidence of a browser session into level Session. The claim asks it, maybe in another process on the
 // same store: it decides from the stored bytes, and from whether that person is still there.
-func Verifier(s Store) wetink.Verifier { return verifier{s} }
+func Verifier(s Store) wetink.Verifier { return Entitled(s, verifier{s}) }
 
 type verifier struct{ store Store }
 
@@ -50,19 +76,12 @@ func (v verifier) Verify(ctx context.Context, c wetink.Change, _ wetink.Terms, e
 	if !hmac.Equal(e.Data[size:], sessionMAC(derive(secret), c, e, wetink.Digest(e.Data[:size]))) {
 		return wetink.Auto, errors.New("it was not sent by a session of this page for exactly this")
 	}
-	who, err := v.store.Person(ctx, c.Tenant, e.By)
-	if err != nil {
-		return wetink.Auto, fmt.Errorf("%s: %w; somebody else has to approve it", e.By, err)
-	}
-	if !may(who, c) {
-		return wetink.Auto, fmt.Errorf("%s may not decide about it any more", e.By)
-	}
 	return wetink.Session, nil
 }
 
 // Reach implements wetink.Verifier.
 func (v verifier) Reach(ctx context.Context) wetink.Level {
-	if list, err := v.store.ListPeople(ctx, ""); err != nil || len(list) == 0 {
+	if any, err := v.store.AnyPerson(ctx); err != nil || !any {
 		return wetink.Auto // nobody can sign in
 	}
 	return wetink.Session

@@ -1,10 +1,14 @@
 package page_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/approval/page"
@@ -13,6 +17,9 @@ import (
 // concrete is a path of a route, for a change.
 func concrete(pattern, alias string) string {
 	_, path, _ := strings.Cut(pattern, " ")
+	if path == "/" {
+		return "/nowhere"
+	}
 	return strings.NewReplacer("{$}", "", "{alias}", alias, "{secret}", "x", "{name}", "page.css").Replace(path)
 }
 
@@ -40,37 +47,52 @@ func TestNothingButOurOwnPagesReachesARoute(t *testing.T) {
 	c := o.preview(setN2)
 	ana := o.signedIn("ana")
 	alias := strings.TrimPrefix(o.path(c), "/c/")
+	before := o.everything()
 	try := func(what string, code int, r page.RouteInfo) {
 		t.Helper()
 		if code < 400 && r.Decides || o.status(c) != wetink.Pending {
 			t.Errorf("%s on %s: %d, and the change is %s", what, r.Pattern, code, o.status(c))
 		}
+		if now := o.everything(); now != before {
+			t.Fatalf("%s on %s changed what is stored:\n%s\n%s", what, r.Pattern, before, now)
+		}
 	}
-	n := 0
+	n, pages := 0, map[string]bool{}
+	for _, r := range page.Routes() {
+		if path, ok := strings.CutPrefix(concrete(r.Pattern, alias), ""); ok && strings.HasPrefix(r.Pattern, "GET ") {
+			pages[path] = true
+		}
+	}
 	for _, r := range page.Routes() {
 		method, _, _ := strings.Cut(r.Pattern, " ")
 		form := url.Values{"form": {ana.form(c, true)}, "user": {"ana"}, "pass": {"five words make a phrase"}}
 		path := concrete(r.Pattern, alias)
-		if path == "/events" || path == "/signout" {
-			continue // the one does not end, the other one would end our session in the control
+		if r.Decides != (method != "GET") {
+			t.Errorf("%s decides: %t", r.Pattern, r.Decides)
+		}
+		for what, spoil := range foreign { // a GET is answered, and decides nothing
+			q := request(method, path, form)
+			spoil(q)
+			code, _, _ := ana.sendBriefly(q)
+			if try(what, code, r); r.Decides && code != http.StatusForbidden {
+				t.Errorf("%s on %s: %d, want 403", what, r.Pattern, code)
+			}
+			n++
 		}
 		if r.Decides {
-			for what, spoil := range foreign {
-				q := request(method, path, form)
-				spoil(q)
-				code, _, _ := ana.send(q)
-				if try(what, code, r); code != http.StatusForbidden {
-					t.Errorf("%s on %s: %d, want 403", what, r.Pattern, code)
-				}
-				n++
-			}
 			for _, other := range []string{"GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"} {
-				code, _, _ := ana.send(request(other, path+"?"+form.Encode(), nil))
-				if path == "/signin" || path == "/settings" || strings.HasPrefix(path, "/enrol") {
+				code, _, _ := ana.sendBriefly(request(other, path+"?"+form.Encode(), nil))
+				if pages[path] && (other == "GET" || other == "HEAD") {
 					code = max(code, 400) // there is a page to look at
 				}
 				try(other, code, r)
 				n++
+			}
+		} else {
+			code, body, _ := ana.sendBriefly(request("HEAD", path, nil))
+			try("HEAD", code, r)
+			if n++; code >= 500 || strings.Contains(body, "only for ana") && code >= 400 {
+				t.Errorf("HEAD on %s: %d", r.Pattern, code)
 			}
 		}
 		for _, host := range hosts {
@@ -98,23 +120,76 @@ func TestNothingButOurOwnPagesReachesARoute(t *testing.T) {
 			}
 		}
 	}
-	if n < 200 {
+	if n < 400 {
 		t.Errorf("only %d tries", n)
 	}
+	// The control: from our own page the same form is taken, also to sign out.
+	if code, _, _ := ana.post(o.path(c)+"/approve", url.Values{"form": {ana.form(c, true)}}); code != http.StatusSeeOther || o.status(c) != wetink.Approved {
+		t.Errorf("our own page: %d, and the change is %s", code, o.status(c))
+	}
+	if code, _, _ := ana.post("/signout", nil); code != http.StatusSeeOther || o.everything() == before {
+		t.Errorf("our own page cannot sign out: %d", code)
+	}
+}
+
+// everything that a route could have stored, but for when somebody was there last.
+func (o *office) everything() string {
+	o.t.Helper()
+	var b strings.Builder
+	for c, err := range o.kit.Ledger.List(o.t.Context(), wetink.Filter{AnyTenant: true}) {
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		fmt.Fprintln(&b, c.ID, c.Rev, c.Status)
+	}
+	for _, who := range []wetink.Person{"ana", "bo"} {
+		p, err := o.store.Person(o.t.Context(), "", who)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		list, err := o.store.ListSessions(o.t.Context(), "", who)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		fmt.Fprintln(&b, p, o.pass[who])
+		for _, s := range list {
+			fmt.Fprintln(&b, s.Hash, s.How, s.Expires)
+		}
+	}
+	fmt.Fprintln(&b, o.store.Invitations())
+	yes, all, _, err := o.store.Decisions(o.t.Context(), "", "ana", time.Time{})
+	fmt.Fprintln(&b, yes, all, err)
+	return b.String()
+}
+
+// brief is a connection that breaks as soon as an answer begins to stream.
+type brief struct {
+	*httptest.ResponseRecorder
+	hangUp context.CancelFunc
+}
+
+func (b brief) Flush() { b.ResponseRecorder.Flush(); b.hangUp() }
+
+// sendBriefly is send for every route, also for the one whose answer does not end.
+func (b *browser) sendBriefly(r *http.Request) (int, string, http.Header) {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	r.Header.Set("Cookie", b.cookie)
+	w := httptest.NewRecorder()
+	b.o.server.ServeHTTP(brief{w, stop}, r.WithContext(ctx))
+	return w.Code, w.Body.String(), w.Header()
 }
 
 func TestEveryAnswerForbidsFramesAndForeignParts(t *testing.T) {
 	o := open(t, wetink.Session)
 	c, ana := o.preview(setN2), o.signedIn("ana")
 	alias := strings.TrimPrefix(o.path(c), "/c/")
-	paths := []string{"/nothing-here"}
+	var paths []string
 	for _, r := range page.Routes() {
-		if p := concrete(r.Pattern, alias); p != "/events" {
-			paths = append(paths, p)
-		}
+		paths = append(paths, concrete(r.Pattern, alias))
 	}
 	for _, path := range paths {
-		_, _, h := ana.get(path)
+		_, _, h := ana.sendBriefly(request("GET", path, nil))
 		for header, want := range map[string]string{
 			"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 			"X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",

@@ -79,6 +79,12 @@ func (p *Server) history(w http.ResponseWriter, r *http.Request) {
 
 func (p *Server) drawList(w http.ResponseWriter, r *http.Request, d page, f wetink.Filter, keep func(wetink.Change) bool) {
 	v, ctx := visiting(r), r.Context()
+	head, err := p.ledger.Head(ctx) // before the look: what is committed from here on, the live page hears of
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	d.After = strconv.FormatInt(head, 10)
 	f.Before = wetink.ChangeID(r.URL.Query().Get("before"))
 	rows, more, err := p.list(ctx, v, f, keep)
 	if err != nil {
@@ -149,8 +155,10 @@ func (p *Server) item(ctx context.Context, v visitor, c wetink.Change, now time.
 	return it, nil
 }
 
-// events tells a live page that a change it may see has moved: its alias and its revision, and nothing of it. A page of
-// one change is told at once where that stands: it may have moved after the page was drawn and before this began.
+// events tells a live page that a change it may see has moved: its alias and its revision, and nothing of it. Something
+// may move after the page was drawn and before this began, or while the browser had lost us: a page of one change is told
+// at once where that stands, a list says which event it was drawn after, and a browser that comes back says itself which
+// one it heard last (HTML, section 9.2: Last-Event-ID).
 func (p *Server) events(w http.ResponseWriter, r *http.Request) {
 	v := visiting(r)
 	if !p.stream(v.session.Hash, 1) {
@@ -163,13 +171,13 @@ func (p *Server) events(w http.ResponseWriter, r *http.Request) {
 	if _, err := fmt.Fprint(w, ": here\n\n"); err != nil || flush.Flush() != nil {
 		return
 	}
-	tell := func(c wetink.Change) bool {
-		_, err := fmt.Fprintf(w, "data: {\"c\":%q,\"rev\":%d}\n\n", p.alias(c.Tenant, c.ID), c.Rev)
+	tell := func(c wetink.Change, seq string) bool {
+		_, err := fmt.Fprintf(w, "%sdata: {\"c\":%q,\"rev\":%d}\n\n", seq, p.alias(c.Tenant, c.ID), c.Rev)
 		return err == nil && flush.Flush() == nil
 	}
-	events := p.ledger.Events(r.Context(), wetink.Newest, true) // before the look, so that nothing is missed between
+	events := p.ledger.Events(r.Context(), resume(r), true) // before the look, so that nothing is missed between
 	if id, ok := p.unalias(v.person.Tenant, r.URL.Query().Get("c")); ok {
-		if c, err := p.ledger.Get(r.Context(), v.person.Tenant, id); err == nil && may(v.person, c) && !tell(c) {
+		if c, err := p.ledger.Get(r.Context(), v.person.Tenant, id); err == nil && may(v.person, c) && !tell(c, "") {
 			return
 		}
 	}
@@ -187,10 +195,20 @@ func (p *Server) events(w http.ResponseWriter, r *http.Request) {
 		if err != nil || !may(v.person, c) {
 			continue
 		}
-		if !tell(c) {
+		if !tell(c, fmt.Sprintf("id: %d\n", ev.Seq)) {
 			return
 		}
 	}
+}
+
+// resume is the event that a live page goes on after: the newest one that there is, if it does not say.
+func resume(r *http.Request) int64 {
+	for _, s := range []string{r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after")} {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+			return n
+		}
+	}
+	return wetink.Newest
 }
 
 // maxStreams of one session.

@@ -53,6 +53,7 @@ type Ledger interface {
 	Get(ctx context.Context, tenant wetink.Tenant, id wetink.ChangeID) (wetink.Change, error)
 	List(ctx context.Context, f wetink.Filter) iter.Seq2[wetink.Change, error]
 	Events(ctx context.Context, after int64, follow bool) iter.Seq2[wetink.Event, error]
+	Head(ctx context.Context) (int64, error)
 	Now(ctx context.Context) (time.Time, error)
 }
 
@@ -65,6 +66,9 @@ type Options struct {
 	Render func(target string) *render.Options
 	// Exclude makes the request of some of a change's rows only; nil, or false: rows cannot be left out.
 	Exclude func(c wetink.Change, keep []int) (json.RawMessage, bool)
+
+	// Why says in words, in order of weight, why a change needs the level that it does; nil: nobody can say.
+	Why func(ctx context.Context, c wetink.Change) []string
 
 	Arm         time.Duration  // a press earlier than this after the page was drawn is not taken; 0: 0.7 s
 	FormLife    time.Duration  // how long a drawn form is good; 0: 30 min
@@ -174,7 +178,7 @@ var said = []struct {
 	{wetink.ErrLate, "This proposal ran out. Nothing was sent."},
 	{wetink.ErrConflict, "It moved while you looked. Nothing was sent."},
 	{wetink.ErrStale, "It changed since it was seen. Nothing was sent, and nothing was overwritten."},
-	{wetink.ErrNoTarget, "The process that reaches it is not this one. Nothing was sent. Start its server, then try again."},
+	{wetink.ErrNoTarget, "The process that serves this page does not reach it, so it cannot look there. Nothing was sent. Ask the agent for a fresh preview; or end the process that serves this page (wetink page, say), so that the server which reaches it takes the page over, then try again."},
 	{wetink.ErrLevel, "This approval is not enough for it. Nothing was sent."},
 	{wetink.ErrNoChannel, "Nobody here can approve at the level that it needs. Nothing was sent."},
 	{wetink.ErrTampered, "Its stored record was edited. Nothing was sent. Ask for a fresh preview, and find out who can write the ledger."},

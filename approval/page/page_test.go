@@ -68,7 +68,7 @@ type office struct {
 func open(t *testing.T, level wetink.Level, more ...func(*page.Options)) *office {
 	t.Helper()
 	o := &office{t: t, store: storetest.NewMemory(), now: time.Now().Add(time.Hour), pass: phrases{"ana": "five words make a phrase", "bo": "five other words here"}}
-	o.kit = wetinktest.New(t, &wetink.Options{Policy: wetink.Floor{Level: level, People: 1}, TTL: 24 * time.Hour, Verifiers: map[string]wetink.Verifier{page.EvidenceSession: page.Verifier(o.store), wetink.EvidenceReauth: o.pass}})
+	o.kit = wetinktest.New(t, &wetink.Options{Policy: wetink.Floor{Level: level, People: 1}, TTL: 24 * time.Hour, Verifiers: map[string]wetink.Verifier{page.EvidenceSession: page.Verifier(o.store), wetink.EvidenceReauth: page.Entitled(o.store, o.pass)}})
 	o.kit.Target.Put("a", `{"n":1,"secret":"only for ana"}`)
 	for _, p := range []page.Person{{ID: "ana", Approver: true, Created: o.now}, {ID: "bo", Created: o.now}} {
 		if err := o.store.AddPerson(t.Context(), p); err != nil {
@@ -460,6 +460,13 @@ func TestLeavingRowsOutIsANewProposalAndNeverAPartOfThisOne(t *testing.T) {
 	if !strings.Contains(body, "Create 1 object") || strings.Contains(body, "leave some out") {
 		t.Errorf("%s", body)
 	}
+	same := o.preview(`{"ops":[{"action":"update","object":"a","set":{"n":2}},{"action":"create","object":"c","set":{"n":3}}]}`)
+	if _, body, _ := ana.get(o.path(same)); !strings.Contains(body, `<button name="update" value="1">Update the list`) {
+		t.Error("the button does not say what it is")
+	}
+	if code, body, _ := ana.post(o.path(same)+"/approve", url.Values{"form": {ana.form(same, true)}, "ticks": {"1"}, "keep": {"0", "1"}, "update": {"1"}}); code != http.StatusBadRequest || o.status(same) != wetink.Pending || !strings.Contains(body, "Nothing was decided") {
+		t.Errorf("a list that was not changed: %d, %s", code, o.status(same))
+	}
 	whole := o.preview(setN2 + "")
 	if code, _, _ := ana.post(o.path(whole)+"/approve", url.Values{"form": {ana.form(whole, true)}, "ticks": {"1"}}); code != http.StatusBadRequest || o.status(whole) != wetink.Pending {
 		t.Errorf("nothing kept: %d, %s", code, o.status(whole))
@@ -528,6 +535,20 @@ func TestAStaleChangeShowsWhatMovedAndIsCheckedAgainWithoutTheAgent(t *testing.T
 	}
 	if _, body, _ = ana.get(h.Get("Location")); !strings.Contains(body, "Change 1 object") {
 		t.Errorf("%s", body)
+	}
+	if _, old, _ := ana.get(o.path(c)); strings.Contains(old, "Nothing was sent. nothing") {
+		t.Error("it says the same twice")
+	}
+	newer, _, err := o.kit.Replace(t.Context(), wetinktest.By, o.preview(`{"ops":[{"action":"update","object":"a","set":{"n":8}}]}`).ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, err := o.kit.Ledger.Get(t.Context(), "", newer.Replaces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, body, _ := ana.get(o.path(older)); !strings.Contains(body, `href="`+o.path(newer)+`">Look at that one`) {
+		t.Errorf("what was replaced does not lead to what replaced it: %s", body)
 	}
 	if o.status(c) != wetink.Failed || len(o.kit.Target.Journal()) != 0 {
 		t.Errorf("%s, %d effects", o.status(c), len(o.kit.Target.Journal()))

@@ -43,6 +43,7 @@ var table = []route{
 	{"POST", "/enrol/{secret}", nobody, true, (*Server).enrol},
 	{"GET", "/static/{name}", nobody, false, (*Server).static},
 	{"GET", "/sw.js", nobody, false, (*Server).serviceWorker},
+	{"GET", "/", nobody, false, (*Server).nowhere},
 }
 
 func (p *Server) routes() http.Handler {
@@ -61,6 +62,11 @@ func (p *Server) routes() http.Handler {
 		})
 	}
 	return mux
+}
+
+// nowhere answers what no other route does.
+func (p *Server) nowhere(w http.ResponseWriter, r *http.Request) {
+	p.message(w, r, http.StatusNotFound, "There is no such page", "Nothing was done. What you look for may be under Waiting or History.")
 }
 
 //go:embed static

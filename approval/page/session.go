@@ -90,8 +90,12 @@ func (p *Server) enter(w http.ResponseWriter, r *http.Request, who Person, how s
 		agent = agent[:200]
 	}
 	s := Session{Hash: hash, Tenant: who.Tenant, Person: who.ID, How: how, Agent: strings.ToValidUTF8(agent, "?"), Created: now, Seen: now, Expires: now.Add(p.opt.SessionMax)}
-	if err := p.store.AddSession(context.WithoutCancel(r.Context()), s); err != nil {
+	ctx := context.WithoutCancel(r.Context())
+	if err := p.store.AddSession(ctx, s); err != nil {
 		return err
+	}
+	if err := p.store.SweepInvitations(ctx, now); err != nil {
+		p.opt.Log.WarnContext(ctx, "sweep old invitations", "err", err)
 	}
 	http.SetCookie(w, p.cookie(secret, s.Expires))
 	return nil
@@ -118,7 +122,7 @@ func (p *Server) signOut(w http.ResponseWriter, r *http.Request) {
 // SameSite=Strict: the page that is answered leads here once more, from our own site, and then the cookie comes along.
 func (p *Server) askToSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		http.Error(w, "sign in first; nothing was done", http.StatusUnauthorized)
+		p.message(w, r, http.StatusUnauthorized, "You are signed out", "Nothing was done. Sign in, look at it again, and then decide.")
 		return
 	}
 	if r.URL.Path == "/events" {

@@ -126,10 +126,15 @@ func (s *stream) text() string {
 	return s.Body.String()
 }
 
-func (b *browser) listen() *stream {
+func (b *browser) listen() *stream { return b.listenTo("/events", "") }
+
+func (b *browser) listenTo(path, last string) *stream {
 	ctx, stop := context.WithCancel(b.o.t.Context())
 	s := &stream{ResponseRecorder: httptest.NewRecorder(), done: make(chan struct{}), stop: stop}
-	r := request("GET", "/events", nil).WithContext(ctx)
+	r := request("GET", path, nil).WithContext(ctx)
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
 	r.Header.Set("Cookie", b.cookie)
 	go func() {
 		defer close(s.done)
@@ -187,6 +192,42 @@ func TestALivePageHearsOfWhatItMaySeeAndOfNothingElse(t *testing.T) {
 	}
 	if strings.Count(hers.text(), "data:") != 2 && !t.Failed() {
 		t.Errorf("it tells of more: %s", hers.Body)
+	}
+}
+
+// What comes between the drawing of a list and the first word of its stream is not missed, and what the list shows
+// already is not told again: a page that is drawn anew for what it shows would never rest.
+func TestALiveListMissesNothingBetweenItsDrawingAndItsStream(t *testing.T) {
+	o := open(t, wetink.Session)
+	ana := o.signedIn("ana")
+	shown := o.preview(setN2)
+	_, body, _ := ana.get("/")
+	after := regexp.MustCompile(`data-after="(\d+)"`).FindStringSubmatch(body)
+	if after == nil {
+		t.Fatalf("the list does not say what it was drawn after: %s", body)
+	}
+	between := o.preview(setN2)
+	s := ana.listenTo("/events?c=&after="+after[1], "")
+	wait(t, "what came between is missed", func() bool { return s.said(strings.TrimPrefix(o.path(between), "/c/")) })
+	if s.said(strings.TrimPrefix(o.path(shown), "/c/")) {
+		t.Error("it is told of what it shows")
+	}
+	// A browser that lost its stream goes on after what it heard last, whatever its address says.
+	id := regexp.MustCompile(`id: (\d+)`).FindStringSubmatch(s.text())
+	if id == nil {
+		t.Fatalf("no event has an id: %s", s.text())
+	}
+	s.stop()
+	<-s.done
+	later := o.preview(setN2)
+	back := ana.listenTo("/events?c=&after="+after[1], id[1])
+	wait(t, "what came while it was away is missed", func() bool { return back.said(strings.TrimPrefix(o.path(later), "/c/")) })
+	if back.said(strings.TrimPrefix(o.path(between), "/c/")) {
+		t.Error("it is told twice")
+	}
+	for _, odd := range []string{"/events?after=x", "/events?after=-1", "/events?after=99999999"} {
+		s := ana.listenTo(odd, "")
+		wait(t, odd+" does not begin", func() bool { return s.said(": here") })
 	}
 }
 

@@ -98,9 +98,13 @@ func (p *Server) Invite(ctx context.Context, tenant wetink.Tenant, id wetink.Per
 	return Invite(ctx, p.store, p.origin.String(), tenant, id, p.opt.Now())
 }
 
-// Invite makes a one-time link for the page of an origin, also in a process that does not serve it.
+// Invite makes a one-time link for the page of an origin, also in a process that does not serve it. Those that nobody used
+// in time go.
 func Invite(ctx context.Context, s Store, origin string, tenant wetink.Tenant, id wetink.Person, now time.Time) (string, error) {
 	if _, err := s.Person(ctx, tenant, id); err != nil {
+		return "", fmt.Errorf("invite: %w", err)
+	}
+	if err := s.SweepInvitations(ctx, now); err != nil {
 		return "", fmt.Errorf("invite: %w", err)
 	}
 	secret, hash := newSecret()
@@ -269,7 +273,7 @@ func (p *Server) change(w http.ResponseWriter, r *http.Request) {
 		err = p.endSession(ctx, v, r.FormValue("session"))
 	case "remove":
 		if p.opt.Passkeys != nil {
-			err = p.opt.Passkeys.Remove(ctx, v.person.Tenant, v.person.ID, r.FormValue("id"))
+			problem, err = p.removePasskey(ctx, v, r.FormValue("id"))
 		}
 	case "add":
 		_, problem, err = p.addProof(r, v.person)
@@ -286,6 +290,25 @@ func (p *Server) change(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Redirect(w, r, "/settings", http.StatusSeeOther)
+}
+
+// removePasskey takes one of the visitor's away, but not the last way in that they have: they would be locked out, and
+// where nobody else can sign in, changes would need less than a person from then on.
+func (p *Server) removePasskey(ctx context.Context, v visitor, id string) (problem string, err error) {
+	list, err := p.opt.Passkeys.List(ctx, v.person.Tenant, v.person.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 1 && list[0].ID == id && v.session.How != "oidc" {
+		phrase := false
+		if p.opt.Passphrases != nil {
+			phrase, err = p.opt.Passphrases.Has(ctx, v.person.Tenant, v.person.ID)
+		}
+		if err != nil || !phrase {
+			return "It is the only way in that you have. Add another passkey or a passphrase first. Nothing was changed.", err
+		}
+	}
+	return "", p.opt.Passkeys.Remove(ctx, v.person.Tenant, v.person.ID, id)
 }
 
 // endSession ends one of the visitor's own.

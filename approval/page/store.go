@@ -38,6 +38,8 @@ type People interface {
 	// their sessions and invitations, too.
 	UpdatePerson(ctx context.Context, p Person) error
 	ListPeople(ctx context.Context, tenant wetink.Tenant) ([]Person, error)
+	// AnyPerson reports whether anybody of any tenant is there.
+	AnyPerson(ctx context.Context) (bool, error)
 }
 
 // Person is somebody who may sign in.
@@ -82,6 +84,8 @@ type Invitations interface {
 	Invitation(ctx context.Context, hash wetink.Digest) (Invitation, error)
 	// TakeInvitation uses it up: of two callers at once one gets it, the other ErrUnknown.
 	TakeInvitation(ctx context.Context, hash wetink.Digest) (Invitation, error)
+	// SweepInvitations deletes those that are not good any more at that time.
+	SweepInvitations(ctx context.Context, now time.Time) error
 }
 
 // Invitation of a person who is known already by name.

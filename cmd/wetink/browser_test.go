@@ -37,7 +37,7 @@ func chrome(t *testing.T) context.Context {
 	t.Cleanup(stop)
 	ctx, stop := chromedp.NewContext(alloc)
 	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, stop = context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(stop)
 	return ctx
 }

@@ -82,7 +82,7 @@ func (c *CheckCmd) list(s *session, path string, r *rules.Rules, floor wetink.Re
 		}
 		return s.printJSON(map[string]any{"file": path, "version": r.Version(), "floor": floor, "rules": list, "notes": append([]string{}, r.Notes()...)})
 	}
-	s.say("%s is good. Each change needs at least %s, of %s.\n", render.Line(path), floor.Level, persons(floor))
+	s.say("%s is good. Each change needs at least %s, of %s.\n", render.Line(path), called(floor.Level), persons(floor))
 	for _, rule := range r.List() {
 		s.say("%d: %s: %s\n", rule.Line, render.Line(rule.Name), render.Line(rule.Words()))
 	}
@@ -144,10 +144,10 @@ func (c *CheckCmd) match(ctx context.Context, s *session, r *rules.Rules) error 
 		s.say("denied: %s\n", render.Line(d.Deny))
 		return nil
 	}
-	s.say("needs level %s, of %s\n", needs.Level, persons(needs))
+	s.say("needs %s, of %s\n", called(needs.Level), persons(needs))
 	if t.Require != d.Require {
-		s.say("  it was proposed with level %s, of %s; these rules ask for level %s, of %s: the stricter counts\n",
-			t.Require.Level, persons(t.Require), d.Require.Level, persons(d.Require))
+		s.say("  it was proposed with %s, of %s; these rules ask for %s, of %s: the stricter counts\n",
+			called(t.Require.Level), persons(t.Require), called(d.Require.Level), persons(d.Require))
 	}
 	if d.TTL > 0 {
 		s.say("valid for %s after its preview\n", d.TTL)
@@ -156,6 +156,34 @@ func (c *CheckCmd) match(ctx context.Context, s *session, r *rules.Rules) error 
 		s.say("counts as %s: at most %d a day\n", render.Line(d.Cap.Name), d.Cap.Max)
 	}
 	return nil
+}
+
+// called is a level in the word of the configuration and, where records call it otherwise, in theirs.
+func called(l wetink.Level) string {
+	for word, level := range approvals {
+		if level == l && word != l.String() {
+			return fmt.Sprintf("%s (level %s)", word, l)
+		}
+	}
+	return "level " + l.String()
+}
+
+// why says why a change needs the level that it does, in order of weight. The ledger does not keep reasons, but a policy
+// decides by its rules alone: what it says now is what it said then, as long as the version of the rules is the one that
+// was signed. Afterwards nobody knows any more, and that is said.
+func (c Config) why(who *people) func(context.Context, wetink.Change) []string {
+	policy := c.Options(who).Policy
+	return func(ctx context.Context, ch wetink.Change) []string {
+		t, err := ch.Terms()
+		if err != nil {
+			return nil
+		}
+		d, err := policy.Decide(ctx, t, ch.Before)
+		if err != nil || d.Version != t.Policy {
+			return []string{"The rules are not those any more that it was proposed under, so their reasons are not known."}
+		}
+		return d.Why
+	}
 }
 
 // persons says how many people have to agree.

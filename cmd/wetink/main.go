@@ -42,12 +42,13 @@ type commands struct {
 	Reconcile ReconcileCmd `cmd:"" group:"look" help:"Ask the outside system what became of a change that is in doubt."`
 	Resolve   ResolveCmd   `cmd:"" group:"look" help:"Record what you found out about a change that is in doubt."`
 
-	Mode  ModeCmd  `cmd:"" group:"set up" help:"Show or set the write mode of every server on this ledger."`
-	Init  InitCmd  `cmd:"" group:"set up" help:"Ask servers for their tools, and write a wetink.yaml for them."`
-	Try   TryCmd   `cmd:"" group:"set up" help:"Show what a call of a guarded tool would ask. Asks nobody and changes nothing."`
-	Pins  PinsCmd  `cmd:"" group:"set up" help:"Show which tools of guarded servers changed since somebody looked, and accept them."`
-	Check CheckCmd `cmd:"" group:"set up" help:"Validate the rules of the policy."`
-	Setup SetupCmd `cmd:"" group:"set up" help:"Set up a passphrase, and print how to connect an agent."`
+	Mode   ModeCmd   `cmd:"" group:"set up" help:"Show or set the write mode of every server on this ledger."`
+	Init   InitCmd   `cmd:"" group:"set up" help:"Ask servers for their tools, and write a wetink.yaml for them."`
+	Try    TryCmd    `cmd:"" group:"set up" help:"Show what a call of a guarded tool would ask. Asks nobody and changes nothing."`
+	Pins   PinsCmd   `cmd:"" group:"set up" help:"Show which tools of guarded servers changed since somebody looked, and accept them."`
+	Check  CheckCmd  `cmd:"" group:"set up" help:"Validate the rules of the policy."`
+	People PeopleCmd `cmd:"" group:"set up" help:"List who may sign in, and remove somebody."`
+	Setup  SetupCmd  `cmd:"" group:"set up" help:"Set up a passphrase, and print how to connect an agent."`
 
 	Version kong.VersionFlag `help:"Print the version."`
 }

@@ -65,7 +65,7 @@ func (c Config) newPage(ctx context.Context, e *wetink.Engine, l wetink.Ledger, 
 		return nil, err
 	}
 	return page.New(ctx, c.Page.String(), e, l, who, &page.Options{
-		Passkeys: pagePasskeys{who.passkeys}, Passphrases: who.passphrases, Push: push, Render: drawn, Exclude: someRows, Log: log,
+		Passkeys: pagePasskeys{who.passkeys}, Passphrases: who.passphrases, Push: push, Render: drawn, Exclude: someRows, Why: c.why(who), Log: log,
 	})
 }
 

@@ -39,8 +39,8 @@ func (c Config) OpenPeople() (*people, error) {
 func (p *people) verifiers() map[string]wetink.Verifier {
 	return map[string]wetink.Verifier{
 		wetink.EvidenceTerminal: terminal.Verifier(),
-		wetink.EvidenceReauth:   p.passphrases.Verifier(),
-		passkey.EvidenceKind:    p.passkeys.Verifier(),
+		wetink.EvidenceReauth:   page.Entitled(p, p.passphrases.Verifier()),
+		passkey.EvidenceKind:    page.Entitled(p, p.passkeys.Verifier()),
 		page.EvidenceSession:    page.Verifier(p),
 	}
 }

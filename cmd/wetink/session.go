@@ -129,6 +129,7 @@ func (s *session) view(ctx context.Context, id wetink.ChangeID) (render.View, er
 // options of rendering for the target's kind of object, in colour if w is a terminal and nobody said no.
 func (s *session) options(c wetink.Change, w io.Writer) *render.Options {
 	o := drawn(c.Target)
+	o.Level = called
 	o.Colour = isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return o
 }

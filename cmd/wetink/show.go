@@ -43,7 +43,16 @@ func (c *ShowCmd) Run(ctx context.Context) error {
 	}
 	o := s.options(v.Change, s.out)
 	o.All = c.All
-	return render.Text(s.out, v, o)
+	if err := render.Text(s.out, v, o); err != nil {
+		return err
+	}
+	for i, why := range s.cfg.why(s.people)(ctx, v.Change) {
+		if i == 0 {
+			s.say("\nWhy it needs that:\n")
+		}
+		s.say("  %s\n", render.Line(why))
+	}
+	return nil
 }
 
 // raw prints the bytes that the digest is over; a terminal gets them with hidden characters revealed.

@@ -17,8 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// desk is a stage with a server of notes that `wetink wrap` guards.
-type desk struct {
+// notebook is a stage with a server of notes that `wetink wrap` guards.
+type notebook struct {
 	*stage
 	folder, file string
 	vars         []string
@@ -32,9 +32,9 @@ const notesRules = `
       create_note: {undo: {delete_note: {id: $result.id}}}
 `
 
-func newDesk(t *testing.T, rules string, env ...string) *desk {
+func newNotebook(t *testing.T, rules string, env ...string) *notebook {
 	t.Helper()
-	d := &desk{stage: newStage(t, env...), folder: t.TempDir()}
+	d := &notebook{stage: newStage(t, env...), folder: t.TempDir()}
 	d.file = filepath.Join(t.TempDir(), "wetink.yaml")
 	self, err := os.Executable()
 	if err != nil {
@@ -49,14 +49,14 @@ func newDesk(t *testing.T, rules string, env ...string) *desk {
 	return d
 }
 
-func (d *desk) put(id, body string) {
+func (d *notebook) put(id, body string) {
 	d.t.Helper()
 	if err := os.WriteFile(filepath.Join(d.folder, id+".json"), []byte(body), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) note(id string) string {
+func (d *notebook) note(id string) string {
 	b, err := os.ReadFile(filepath.Join(d.folder, id+".json"))
 	if err != nil {
 		return ""
@@ -64,7 +64,7 @@ func (d *desk) note(id string) string {
 	return string(b)
 }
 
-func (d *desk) wrap(vars ...string) *server {
+func (d *notebook) wrap(vars ...string) *server {
 	d.t.Helper()
 	set := map[string]string{notesSays: "", notesDies: "", notesExtra: ""}
 	for _, v := range vars {
@@ -145,7 +145,7 @@ func (s *server) becomes(id any, want string) map[string]any {
 }
 
 func TestAnUntouchedServerIsGuarded(t *testing.T) {
-	d := newDesk(t, notesRules, "WETINK_APPROVAL=card")
+	d := newNotebook(t, notesRules, "WETINK_APPROVAL=card")
 	s := d.wrap()
 	if got := strings.Join(s.names(), " "); got != "change_status create_note delete_note get_note list_changes reject_change undo_change update_note" {
 		t.Errorf("tools: %s", got)
@@ -180,7 +180,7 @@ func TestAnUntouchedServerIsGuarded(t *testing.T) {
 }
 
 func TestACreatedNoteIsFoundAndTakenBack(t *testing.T) {
-	d := newDesk(t, notesRules, "WETINK_APPROVAL=card")
+	d := newNotebook(t, notesRules, "WETINK_APPROVAL=card")
 	s := d.wrap()
 	p := s.structured("create_note", map[string]any{"title": "fresh", "body": "b"})
 	id := fmt.Sprint(p["preview_id"])
@@ -200,7 +200,7 @@ func TestACreatedNoteIsFoundAndTakenBack(t *testing.T) {
 }
 
 func TestAnEditBetweenPreviewAndApplyIsKept(t *testing.T) {
-	d := newDesk(t, notesRules, "WETINK_APPROVAL=card")
+	d := newNotebook(t, notesRules, "WETINK_APPROVAL=card")
 	s := d.wrap()
 	p := s.structured("update_note", map[string]any{"id": "a", "title": "new"})
 	d.put("a", `{"id":"a","title":"old","body":"edited"}`)
@@ -213,7 +213,7 @@ func TestAnEditBetweenPreviewAndApplyIsKept(t *testing.T) {
 }
 
 func TestAServerThatDiesBeforeItsAnswerIsReadAgain(t *testing.T) {
-	d := newDesk(t, notesRules, "WETINK_APPROVAL=card")
+	d := newNotebook(t, notesRules, "WETINK_APPROVAL=card")
 	die := filepath.Join(t.TempDir(), "die")
 	s := d.wrap(notesDies + "=" + die)
 	p := s.structured("update_note", map[string]any{"id": "a", "title": "new"})
@@ -229,7 +229,7 @@ func TestAServerThatDiesBeforeItsAnswerIsReadAgain(t *testing.T) {
 }
 
 func TestAToolThatChangedSinceItWasLookedAtIsRefusedUntilAccepted(t *testing.T) {
-	d := newDesk(t, notesRules, "WETINK_APPROVAL=card")
+	d := newNotebook(t, notesRules, "WETINK_APPROVAL=card")
 	if err := d.wrap().Close(); err != nil {
 		t.Log(err)
 	}
@@ -260,7 +260,7 @@ func TestAToolThatChangedSinceItWasLookedAtIsRefusedUntilAccepted(t *testing.T) 
 
 func TestAServersToolsDoNotStandForOurs(t *testing.T) {
 	for _, name := range []string{"change_status", "undo_change", "reject_change"} {
-		d := newDesk(t, notesRules, "WETINK_APPROVAL=card")
+		d := newNotebook(t, notesRules, "WETINK_APPROVAL=card")
 		s := d.wrap(notesExtra + "=" + name)
 		if n := len(slices.DeleteFunc(s.names(), func(s string) bool { return s != name })); n != 1 {
 			t.Errorf("%s stands %d times", name, n)
@@ -269,7 +269,7 @@ func TestAServersToolsDoNotStandForOurs(t *testing.T) {
 			t.Errorf("%s went to the upstream: %s", name, why)
 		}
 	}
-	d := newDesk(t, notesRules, "WETINK_APPROVAL=card")
+	d := newNotebook(t, notesRules, "WETINK_APPROVAL=card")
 	s := d.wrap(notesExtra + "=undo")                                                             // the Request.Tool of undos
 	if why := s.refused("undo", map[string]any{}); !strings.Contains(why, "needs level reauth") { // as any tool without an undo
 		t.Errorf("%s", why)
@@ -277,7 +277,7 @@ func TestAServersToolsDoNotStandForOurs(t *testing.T) {
 }
 
 func TestAtLevelAgentTheTokenOfThisChangeApplies(t *testing.T) {
-	d := newDesk(t, "\n    pass: [get_*]\n    guard:\n      update_note: {read: {get_note: {id}}, undo: {update_note: {id, $restore: changed}}, ask: agent}\n", "WETINK_APPROVAL=agent")
+	d := newNotebook(t, "\n    pass: [get_*]\n    guard:\n      update_note: {read: {get_note: {id}}, undo: {update_note: {id, $restore: changed}}, ask: agent}\n", "WETINK_APPROVAL=agent")
 	s := d.wrap()
 	p := s.structured("update_note", map[string]any{"id": "a", "title": "new"})
 	o := s.structured("apply_change", map[string]any{"preview_id": p["preview_id"], "confirmation_token": p["confirmation_token"]})

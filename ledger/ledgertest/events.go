@@ -36,6 +36,14 @@ func events(t *testing.T, open opener) {
 			}
 		}
 	})
+	open.that(t, "its head is the seq of the newest, and 0 before the first", func(f *fixture) {
+		for n := range int64(3) {
+			if head, err := f.l.Head(f.ctx); head != n || err != nil {
+				f.t.Errorf("after %d events it is %d, %v", n, head, err)
+			}
+			f.advance(born(row(fmt.Sprintf("chg_%d", n)), wetink.Pending))
+		}
+	})
 	open.that(t, "what is read is what was returned, to the byte, and its bytes are read as the same", func(f *fixture) {
 		written := f.write(10)
 		read := f.events(0)

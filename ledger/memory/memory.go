@@ -351,6 +351,16 @@ func (l *Ledger) Events(ctx context.Context, after int64, follow bool) iter.Seq2
 	}
 }
 
+// Head implements wetink.Ledger.
+func (l *Ledger) Head(ctx context.Context) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.state.events)), nil
+}
+
 // Mode implements wetink.Switch.
 func (l *Ledger) Mode(context.Context) (wetink.Mode, error) {
 	l.mu.Lock()

@@ -55,6 +55,15 @@ func (l *Ledger) Events(ctx context.Context, after int64, follow bool) iter.Seq2
 	}
 }
 
+// Head implements wetink.Ledger.
+func (l *Ledger) Head(ctx context.Context) (int64, error) {
+	h, err := l.head(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the newest event: %w", err)
+	}
+	return h.seq, nil
+}
+
 // eventsAfter returns a page, and those before the first that is wrong.
 func (l *Ledger) eventsAfter(ctx context.Context, after int64) (events []wetink.Event, err error) {
 	var lines [][]byte

@@ -96,6 +96,7 @@ func serveLedger() {
 		return "", l.SetMode(ctx, wetink.Mode(a[0]), wetink.Person(a[1]))
 	})
 	handle(mux, "now", func(ctx context.Context, _ string) (time.Time, error) { return l.Now(ctx) })
+	handle(mux, "head", func(ctx context.Context, _ string) (int64, error) { return l.Head(ctx) })
 	handle(mux, "id", func(context.Context, string) (string, error) { return l.ID(), nil })
 	mux.HandleFunc("/events", func(w http.ResponseWriter, r *http.Request) {
 		after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64)
@@ -224,6 +225,10 @@ func (p *process) SetMode(ctx context.Context, m wetink.Mode, by wetink.Person) 
 
 func (p *process) Now(ctx context.Context) (time.Time, error) {
 	return call[time.Time](ctx, p, "now", "")
+}
+
+func (p *process) Head(ctx context.Context) (int64, error) {
+	return call[int64](ctx, p, "head", "")
 }
 
 func (p *process) ID() string {

@@ -76,6 +76,12 @@ func (s *Store) ListPeople(ctx context.Context, tenant wetink.Tenant) (list []pa
 	return list, err
 }
 
+// AnyPerson implements page.People.
+func (s *Store) AnyPerson(ctx context.Context) (found bool, err error) {
+	err = s.read(ctx, func(*sqlite.Row) error { found = true; return nil }, `SELECT 1 FROM person WHERE removed = 0 LIMIT 1`)
+	return found, err
+}
+
 const selectSession = `SELECT hash, tenant, person, how, agent, created, seen, expires FROM session `
 
 func session(r *sqlite.Row) page.Session {
@@ -170,4 +176,10 @@ func (s *Store) TakeInvitation(ctx context.Context, hash wetink.Digest) (i page.
 		return err
 	})
 	return i, err
+}
+
+// SweepInvitations implements page.Invitations.
+func (s *Store) SweepInvitations(ctx context.Context, now time.Time) error {
+	_, err := s.write(ctx, `DELETE FROM invitation WHERE expires <= ?`, millis(now))
+	return err
 }

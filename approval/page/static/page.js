@@ -59,7 +59,7 @@
 
   // What moved is drawn anew by the server, and its button is deaf for a moment again. What was typed is not lost.
   if (body.dataset.live && main && (main.dataset.c || document.querySelector(".list"))) {
-    const events = new EventSource("/events?c=" + encodeURIComponent(main.dataset.c || ""));
+    const events = new EventSource("/events?" + new URLSearchParams({ c: main.dataset.c || "", after: body.dataset.after || "" }));
     events.onmessage = (e) => {
       if (leaving) return;
       const moved = JSON.parse(e.data);
@@ -80,24 +80,35 @@
     addEventListener("pagehide", () => events.close());
   }
 
-  // Keys move and open; none of them decides. Control+Enter presses the main button, as a finger would.
-  const rows = [...document.querySelectorAll(".rows a")];
+  // Keys move, open and leave out; none of them decides, and none is taken from who is writing. Control+Enter presses the
+  // main button, as a finger would, but not from within another form: there it would approve what somebody declines.
+  const rows = [...document.querySelectorAll(".rows a, [name=keep]")], help = document.getElementById("keys");
+  const writing = "input:not([type=checkbox],[type=radio]),textarea,select";
   document.addEventListener("keydown", (e) => {
-    if ((e.ctrlKey || e.metaKey) && e.key === "Enter") {
+    if (e.defaultPrevented || e.isComposing || help?.open) return;
+    const form = e.target.closest("form");
+    if ((e.ctrlKey || e.metaKey) && e.key === "Enter" && !e.repeat) {
       const go = document.querySelector("#approve .go");
-      if (go && getComputedStyle(go).pointerEvents !== "none") { e.preventDefault(); go.form.requestSubmit(go); }
+      if (!go || form && form !== go.form || getComputedStyle(go).pointerEvents === "none") return;
+      e.preventDefault();
+      go.form.requestSubmit(go);
       return;
     }
+    if (e.target.closest(writing)) return;
     if ((e.ctrlKey || e.metaKey) && e.key === "Backspace") {
       const why = document.querySelector("#decline textarea");
       if (why) { e.preventDefault(); why.focus(); }
       return;
     }
-    if (!body.dataset.keys || e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input,textarea,select")) return;
-    const step = { j: 1, k: -1 }[e.key];
-    if (step && rows.length) {
-      const at = rows.indexOf(document.activeElement);
-      rows[Math.min(Math.max(at + step, 0), rows.length - 1)].focus();
+    if (!body.dataset.keys || e.ctrlKey || e.metaKey || e.altKey) return;
+    const at = rows.indexOf(document.activeElement), step = { j: 1, k: -1 }[e.key];
+    if (step && rows.length) rows[Math.min(Math.max(at + step, 0), rows.length - 1)].focus();
+    if (e.repeat) return;
+    if (e.key === "x" && rows[at]?.name === "keep") rows[at].click();
+    if (e.key === "z") { // plans the way back and shows it; that has to be approved like any change
+      const undo = (document.activeElement.closest(".rows li") || main.dataset.c && main)?.querySelector?.("form[action$='/undo'] button, button[formaction$='/undo']");
+      if (undo) undo.form.requestSubmit(undo);
     }
+    if (e.key === "?" && help) { e.preventDefault(); help.showModal(); }
   });
 })();

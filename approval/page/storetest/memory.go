@@ -100,6 +100,12 @@ func (m *Memory) ListPeople(_ context.Context, tenant wetink.Tenant) (list []pag
 	return list, nil
 }
 
+// AnyPerson implements page.People.
+func (m *Memory) AnyPerson(context.Context) (bool, error) {
+	defer m.lock()()
+	return slices.ContainsFunc(m.people, func(p page.Person) bool { return p.Removed.IsZero() }), nil
+}
+
 func (m *Memory) session(hash wetink.Digest) int {
 	return slices.IndexFunc(m.sessions, func(s page.Session) bool { return s.Hash == hash })
 }
@@ -177,6 +183,19 @@ func (m *Memory) Invitation(_ context.Context, hash wetink.Digest) (page.Invitat
 // TakeInvitation implements page.Invitations.
 func (m *Memory) TakeInvitation(_ context.Context, hash wetink.Digest) (page.Invitation, error) {
 	return m.invitation(hash, true)
+}
+
+// Invitations lists those that are stored, for tests.
+func (m *Memory) Invitations() []page.Invitation {
+	defer m.lock()()
+	return slices.Clone(m.invitations)
+}
+
+// SweepInvitations implements page.Invitations.
+func (m *Memory) SweepInvitations(_ context.Context, now time.Time) error {
+	defer m.lock()()
+	m.invitations = slices.DeleteFunc(m.invitations, func(i page.Invitation) bool { return !now.Before(i.Expires) })
+	return nil
 }
 
 // AddDecision implements page.Decisions.

@@ -47,6 +47,19 @@ func unknown(t *testing.T, what string, err error) {
 
 func people(t *testing.T, a, b page.Store) {
 	ctx := t.Context()
+	any := func(want bool) {
+		t.Helper()
+		if got, err := b.AnyPerson(ctx); err != nil || got != want {
+			t.Errorf("anybody is there: %t, %v", got, err)
+		}
+	}
+	any(false)
+	elsewhere := page.Person{Tenant: "elsewhere", ID: "eve", Created: now}
+	must(t, a.AddPerson(ctx, elsewhere))
+	any(true)
+	elsewhere.Removed = now
+	must(t, a.UpdatePerson(ctx, elsewhere))
+	any(false)
 	ana := page.Person{ID: "ana", Name: "Ana", Approver: true, Admin: true, Created: now}
 	must(t, a.AddPerson(ctx, ana))
 	got, err := b.Person(ctx, "", "ana")
@@ -149,6 +162,13 @@ func invitations(t *testing.T, a, b page.Store) {
 	}
 	_, err := a.Invitation(ctx, i.Hash)
 	unknown(t, "an invitation that was used", err)
+	old, open := page.Invitation{Hash: wetink.Digest{4}, Person: "ana", Expires: now}, page.Invitation{Hash: wetink.Digest{5}, Person: "ana", Expires: now.Add(time.Millisecond)}
+	must(t, errors.Join(a.AddInvitation(ctx, old), a.AddInvitation(ctx, open), b.SweepInvitations(ctx, now)))
+	_, err = a.Invitation(ctx, old.Hash)
+	unknown(t, "an old invitation that was swept", err)
+	if got, err := a.Invitation(ctx, open.Hash); err != nil || got != open {
+		t.Errorf("one that is good still: %+v %v", got, err)
+	}
 }
 
 func oneSecret(t *testing.T, a, b page.Store) {
