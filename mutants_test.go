@@ -147,6 +147,21 @@ var mutants = map[string]mutant{
 	"page: old invitations stay":                     {"approval/page/signin.go", "if err := s.SweepInvitations(ctx, now); err != nil {", "if err := ctx.Err(); err != nil {", "./approval/page", "TestInvitationsThatNobody"},
 	"page: sign-out by anybody":                      {"approval/page/guard.go", "origin != \"\" && origin != p.origin.String(), site", "origin != \"\" && origin != p.origin.String() && r.URL.Path != \"/signout\", site", "./approval/page", "TestNothingButOurOwnPages"},
 
+	// The gateway.
+	"gateway: a changed definition is not seen": {"target/upstream/target.go", "for _, name := range t.rules.tools() {", "for _, name := range t.rules.tools()[:0] {", "./target/upstream", "TestADefinitionThatChanged"},
+	"gateway: a failed tool is proof":           {"target/upstream/target.go", "err == nil && now.Digest() == o.Before {", "err == nil || now.Digest() != o.Before {", "./target/upstream", "TestAFailureIsNoProof|TestALostAnswer"},
+	"gateway: any JSON-RPC error is proof":      {"target/upstream/target.go", "slices.Contains([]int{-32700, -32600, -32601, -32602}, refused.RPCCode())", "refused.RPCCode() != 0", "./target/upstream", "TestARefusalOfTheRequest"},
+	"gateway: another account is written":       {"target/upstream/target.go", "if acct != wetink.Account(t.name) {", "if acct == \"\" {", "./target/upstream", "TestTargetKeepsTheContract"},
+	"gateway: read once":                        {"target/upstream/prepare.go", "	if first.Digest() == second.Digest() {", "	if true {", "./target/upstream", "TestAFieldThatMoves"},
+	"gateway: an agent says what was observed":  {"target/upstream/prepare.go", "			if !equal(given, v) {", "			if !equal(given, v) && false {", "./target/upstream", "TestTheObservedVersion"},
+	"gateway: a when that fails is passed over": {"target/upstream/rule.go", "		if err != nil {\n\t\t\treturn nil, &wetink", "		if err != nil && false {\n\t\t\treturn nil, &wetink", "./target/upstream", "TestRulesOfOneTool"},
+	"gateway: a risk that fails is none":        {"target/upstream/prepare.go", "		case err != nil:\n\t\t\twarnings", "		case err != nil && false:\n\t\t\twarnings", "./target/upstream", "TestARiskThatCannot"},
+	"gateway: a caller gives what Invert makes": {"target/upstream/prepare.go", "o.Draw != nil || o.Again != nil {", "o.Draw != nil {", "./target/upstream", "TestAToolOfTheServer"},
+	"gateway: whatever changed is ours":         {"target/upstream/undo.go", "	return wetink.Opaque, \"it changed, and", "	return wetink.AsApproved, \"it changed, and", "./target/upstream", "TestAServerThatAnswersAnything|TestTargetKeepsTheContract"},
+	"gateway: what nobody can read is compared": {"target/upstream/undo.go", "		return wetink.Opaque, \"nothing reads", "		return wetink.AsApproved, \"nothing reads", "./target/upstream", "TestWithoutAnythingToRead"},
+	"gateway: a poisoned tool stays":            {"gateway/pins.go", "ok && bytes.Equal(was, is[name]) {", "ok && was != nil {", "./gateway", "TestPins"},
+	"an opaque effect proves itself":            {"reconcile.go", "case verdict == Opaque && answered:", "case verdict == Opaque:", ".", "TestWhatCannotBeCompared"},
+
 	// The surface.
 	"any origin":           {"mcpserver/http.go", "origin != \"\" && !o.allows(origin)", "origin == \"x\" && !o.allows(origin)", "./mcpserver", "TestHTTPRefuses"},
 	"any bearer":           {"mcpserver/http.go", "subtle.ConstantTimeCompare(got[:], want[:]) != 1", "subtle.ConstantTimeCompare(got[:], want[:]) > 1", "./mcpserver", "TestHTTPRefuses"},

@@ -43,6 +43,9 @@ func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepar
 			return p, err
 		}
 	}
+	if before.Absent && o.namesOnly() {
+		return p, &wetink.RequestError{Reason: "it is not there: " + object, Fix: "name something that is there"}
+	}
 	k := known{args: o.args, before: fields(before), id: "chg"}
 	if err := o.bind(k); err != nil {
 		return p, err

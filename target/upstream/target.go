@@ -68,7 +68,7 @@ func Call(by wetink.Principal, tool string, args json.RawMessage) (wetink.Reques
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	b, err := json.Marshal(struct {
+	b, err := canonical(struct { // which keeps < > & as they are
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}{tool, args})
@@ -277,7 +277,10 @@ func (o op) namesOnly() bool {
 // What proves that nothing was written: it did not leave this process; the server refused the request itself (JSON-RPC);
 // it answered that the tool failed, and what it would have written reads as before. Without something to read, a failed
 // tool may have done half of its work.
-func (t *Target) Execute(ctx context.Context, _ wetink.Account, o wetink.Op, _ wetink.BlobReader) (wetink.Receipt, error) {
+func (t *Target) Execute(ctx context.Context, acct wetink.Account, o wetink.Op, _ wetink.BlobReader) (wetink.Receipt, error) {
+	if acct != wetink.Account(t.name) {
+		return wetink.Receipt{}, fmt.Errorf("%w: %w: %s", wetink.ErrNotApplied, wetink.ErrAccount, acct)
+	}
 	own, err := t.open(o.Payload)
 	if err != nil {
 		return wetink.Receipt{}, fmt.Errorf("%w: %w", wetink.ErrNotApplied, err)
