@@ -1,25 +1,37 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/gateway"
+	"github.com/wetink/wetink/internal/strictyaml"
 	"github.com/wetink/wetink/policy/rules"
 	"github.com/wetink/wetink/render"
 )
 
-// CheckCmd validates rules before they count.
+// CheckCmd validates rules, and what is guarded, before they count.
 type CheckCmd struct {
 	Output
-	File   string `arg:"" optional:"" help:"The file of rules; rules.yaml in the home without one."`
+	File   string `arg:"" optional:"" help:"A file of rules, or a wetink.yaml; those of the home without one."`
+	Schema bool   `help:"Print the JSON Schema of a wetink.yaml, for editors."`
 	Change string `help:"Tell which rules match a stored change, and what it would need."`
 }
 
 // Run implements the command.
 func (c *CheckCmd) Run(ctx context.Context) error {
+	if c.Schema {
+		_, err := os.Stdout.Write(gateway.Schema)
+		return err
+	}
 	s, err := open(c.Output, false)
 	if err != nil {
 		return err
@@ -28,6 +40,13 @@ func (c *CheckCmd) Run(ctx context.Context) error {
 	path := c.File
 	if path == "" {
 		path = s.cfg.rulesFile()
+		if _, err := os.Stat(gatewayFile(s.cfg, "")); err == nil && c.Change == "" {
+			if err := c.guarded(s, gatewayFile(s.cfg, "")); err != nil {
+				return err
+			}
+		}
+	} else if guards(path) {
+		return c.guarded(s, path)
 	}
 	floor, err := s.cfg.floor(s.people)(ctx)
 	if err != nil {
@@ -58,6 +77,65 @@ func (c *CheckCmd) refuse(s *session, err error) error {
 		return err
 	}
 	return exit(p.Exit)
+}
+
+// guards reports a file that says what is guarded: its name says so, or its first words do.
+func guards(path string) bool {
+	if filepath.Base(path) == "wetink.yaml" {
+		return true
+	}
+	b, err := os.ReadFile(path)
+	return err == nil && bytes.Contains(b, []byte("\nservers:"))
+}
+
+// guarded says what a wetink.yaml means.
+func (c *CheckCmd) guarded(s *session, path string) error {
+	gc, err := loadGateway(path)
+	var bad *gateway.ConfigError
+	if s.json && errors.As(err, &bad) {
+		p := explain(err)
+		if err := s.printJSON(struct {
+			problem
+			File     string               `json:"file"`
+			Problems []strictyaml.Problem `json:"problems"`
+		}{p, bad.File, bad.Problems}); err != nil {
+			return err
+		}
+		return exit(p.Exit)
+	}
+	if err != nil {
+		return err
+	}
+	if s.json {
+		list := []map[string]any{}
+		for _, v := range gc.Servers {
+			list = append(list, map[string]any{"name": v.Name, "recipe": v.Recipe, "pass": v.Pass, "guard": slices.Sorted(maps.Keys(v.Rules)), "unlisted": v.Unlisted, "observe": v.Observe})
+		}
+		return s.printJSON(map[string]any{"file": path, "servers": list})
+	}
+	s.say("%s is good.\n", render.Line(path))
+	for _, v := range gc.Servers {
+		s.say("%s: %s\n", v.Name, render.Line(strings.TrimSpace(strings.Join(append(slices.Clone(v.Command), v.URL), " "))))
+		if v.Recipe != "" {
+			s.say("  by the recipe %s\n", v.Recipe)
+		}
+		if v.Observe {
+			s.say("  only observed: nothing is guarded\n")
+		}
+		if len(v.Pass) > 0 {
+			s.say("  passes: %s\n", render.Line(strings.Join(v.Pass, ", ")))
+		}
+		for _, tool := range slices.Sorted(maps.Keys(v.Rules)) {
+			for _, rule := range v.Rules[tool] {
+				s.say("  %s: %s\n", render.Line(tool), render.Line(rule.Words()))
+			}
+		}
+		s.say("  other tools: %s\n", map[gateway.Unlisted]string{
+			gateway.UnlistedAsk: "guarded as they are, but for those that say by hint and by name that they only read", gateway.UnlistedAll: "guarded as they are",
+			gateway.UnlistedDeny: "refused",
+		}[v.Unlisted])
+	}
+	return nil
 }
 
 // ruleJSON is a rule as --json prints it.

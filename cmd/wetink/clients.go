@@ -86,8 +86,10 @@ func findClient(list []clientFile, id string) (clientFile, error) {
 }
 
 // read returns the file as it is; nil if there is none.
-func (c clientFile) read() ([]byte, error) {
-	b, err := os.ReadFile(c.Path)
+func (c clientFile) read() ([]byte, error) { return readFileOrNone(c.Path) }
+
+func readFileOrNone(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

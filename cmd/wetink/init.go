@@ -147,12 +147,6 @@ func (i *InitCmd) servers() (list []found, extra map[string][]string, err error)
 	return list, extra, nil
 }
 
-// isOurs reports an entry that starts wetink already.
-func isOurs(command string, args []string) bool {
-	base := command[strings.LastIndexAny(command, `/\`)+1:]
-	return strings.HasPrefix(strings.ToLower(base), "wetink") && len(args) > 0
-}
-
 // ask lists the server's tools.
 func (s *found) ask(ctx context.Context, extra []string) {
 	if r, err := recipe("", s.command); err == nil && r != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,9 @@ type SetupCmd struct {
 	Output
 	Clients bool     `help:"Only print how to connect an agent."`
 	Write   []string `placeholder:"CLIENT" help:"Add the server to the configuration of claude-desktop, claude-code, cursor or vscode, after showing what would change."`
-	Undo    bool     `help:"With --write: take it out again."`
-	Yes     bool     `help:"With --write: do not ask."`
+	Wrap    []string `placeholder:"CLIENT" help:"Put the servers that this client starts behind wetink wrap, after showing what would change."`
+	Undo    bool     `help:"With --write and --wrap: take it out again."`
+	Yes     bool     `help:"With --write and --wrap: do not ask."`
 	Reset   bool     `help:"Choose another passphrase. Approvals that were given with the old one and not used yet are void."`
 }
 
@@ -34,11 +36,11 @@ func (c *SetupCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	if len(c.Write) > 0 {
+	if len(c.Write) > 0 || len(c.Wrap) > 0 {
 		return c.write(ctx, s)
 	}
 	if c.Undo || c.Yes {
-		return usage{errors.New("--undo and --yes belong to --write")}
+		return usage{errors.New("--undo and --yes belong to --write and --wrap")}
 	}
 	if !c.Clients {
 		if err := s.passphrase(ctx, c.Reset); err != nil {
@@ -122,16 +124,25 @@ func (c *SetupCmd) write(ctx context.Context, s *session) error {
 	}
 	all := clientFiles(self, s.cfg, os.Getenv, dir)
 	var edits []edit
-	for _, id := range c.Write {
+	for i, id := range append(slices.Clone(c.Write), c.Wrap...) {
 		f, err := findClient(all, id)
 		if err != nil {
 			return err
 		}
-		plan := f.connecting
-		if c.Undo {
-			plan = f.disconnecting
+		var e edit
+		switch wrap := i >= len(c.Write); {
+		case wrap && c.Undo:
+			e, err = f.unwrapping(self, os.Getenv("WETINK_HOME"))
+		case wrap:
+			var names []string
+			if e, names, err = f.wrapping(self, os.Getenv("WETINK_HOME")); err == nil && len(names) == 0 && e.Before == nil {
+				err = errNothingToWrap
+			}
+		case c.Undo:
+			e, err = f.disconnecting()
+		default:
+			e, err = f.connecting()
 		}
-		e, err := plan()
 		if err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/wetink/wetink"
 )
@@ -138,4 +139,51 @@ func (r Rules) tools() (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Words say what the Rule does, in one line.
+func (rule *Rule) Words() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if rule.When != nil {
+		add("when %s", rule.When.Text)
+	}
+	switch {
+	case rule.Ask.Deny:
+		add("refused")
+		return strings.Join(parts, "; ")
+	case rule.Read == nil:
+		add("shown as it is, because nothing reads what it changes")
+	case len(rule.Watch) == 0:
+		add("bound to all that %s returns", rule.Read)
+	default:
+		names := make([]string, len(rule.Watch))
+		for i, w := range rule.Watch {
+			names[i] = strings.Join(w, ".")
+		}
+		add("bound to %s of what %s returns", strings.Join(names, ", "), rule.Read)
+	}
+	if rule.Preview != nil {
+		add("tried with %s", rule.Preview)
+	}
+	for _, r := range rule.Risks {
+		add("warns of %q", r.Name)
+	}
+	if rule.Ask.Word != "" {
+		add("asks %s", rule.Ask.Word)
+	}
+	switch {
+	case rule.Undo != nil && rule.Created != nil:
+		add("undone by %s, a creation by %s", rule.Undo, rule.Created)
+	case rule.Undo != nil:
+		add("undone by %s", rule.Undo)
+	case rule.Created != nil:
+		add("a creation is undone by %s", rule.Created)
+	default:
+		add("no undo")
+	}
+	if rule.Limit > 0 {
+		add("at most %d a day", rule.Limit)
+	}
+	return strings.Join(parts, "; ")
 }
