@@ -109,6 +109,10 @@ func commandConfig(name string, command []string) (*gateway.Config, error) {
 	return &gateway.Config{Servers: []gateway.Server{s}}, nil
 }
 
+// anyName are the words that say nothing of a server.
+var anyName = []string{"", "npx", "node", "npm", "uv", "uvx", "pipx", "python", "python3", "docker", "podman", "run", "exec", "go", "deno", "bun",
+	"index", "main", "server", "cli", "dist", "build", "bin", "src", "lib", "app"}
+
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
 // commandName is what a server is called that nobody named: the last word of its command that looks like a name.
@@ -118,9 +122,15 @@ func commandName(command []string) string {
 		if strings.HasPrefix(w, "-") || strings.HasPrefix(w, "/") && name != "" {
 			continue
 		}
-		base := strings.ToLower(filepath.Base(w))
-		if base = strings.Trim(notInName.ReplaceAllString(base, "-"), "-"); base != "" && !slices.Contains([]string{"npx", "node", "uvx", "python", "python3", "docker", "run"}, base) {
-			name = base
+		parts := strings.FieldsFunc(strings.ToLower(w), func(r rune) bool { return r == '/' || r == '\\' })
+		for len(parts) > 0 && name == "" { // a file that is named like any other is named by its folder
+			last := parts[len(parts)-1]
+			base := strings.Trim(notInName.ReplaceAllString(strings.TrimSuffix(last, filepath.Ext(last)), "-"), "-")
+			if parts = parts[:len(parts)-1]; !slices.Contains(anyName, base) {
+				name = base
+			}
+		}
+		if name != "" {
 			break
 		}
 	}
