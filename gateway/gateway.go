@@ -107,7 +107,9 @@ type Gateway struct {
 	guard Guard // nil: everything passes
 	opt   Options
 
-	taken sync.Map // names of the guard's own tools
+	taken  sync.Map      // names of the guard's own tools
+	hellos hellos        // of clients whose session is the upstream's
+	calls  chan struct{} // of such clients, that the guard is answering
 
 	mu     sync.Mutex
 	stdio  *session // the client at our standard streams
@@ -136,6 +138,7 @@ func New(ups []Upstream, guard Guard, o *Options) (*Gateway, error) {
 		return nil, errors.New("no upstream: name a command or an address")
 	}
 	g := &Gateway{guard: guard, opt: o.orDefault(), web: map[string]*session{}, asks: map[string]*pendingAsk{}}
+	g.calls = make(chan struct{}, 16*g.opt.Calls)
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	seen := map[string]bool{}
 	for i, u := range ups {
