@@ -145,11 +145,16 @@ func (g *Gateway) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // headersMatch: what a middlebox read in the headers is what the body says. Revisions before 2026-07-28 have no such
 // headers.
 func headersMatch(m *message, h http.Header) error {
+	mismatch := func(reason string) error { return &refusal{codeHeaderMismatch, reason, -1} }
+	for _, key := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id"} {
+		if len(h[key]) > 1 {
+			return mismatch("the header " + key + " stands twice")
+		}
+	}
 	inBody, inHeader := m.version(), h.Get("Mcp-Protocol-Version")
 	if inBody == "" && inHeader < modernVersion {
 		return nil
 	}
-	mismatch := func(reason string) error { return &refusal{codeHeaderMismatch, reason, -1} }
 	if inBody != "" && inBody != inHeader {
 		return mismatch("the header MCP-Protocol-Version is not the version in _meta")
 	}

@@ -342,3 +342,11 @@ func TestAnUpstreamThatIsNotThereIsNamedOverHTTP(t *testing.T) {
 		t.Errorf("%v, %v", sent, err)
 	}
 }
+
+func overHandler(t testing.TB, name string, h http.Handler) gateway.Upstream {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	t.Cleanup(s.CloseClientConnections)
+	return gateway.Upstream{Name: name, URL: s.URL}
+}

@@ -56,6 +56,10 @@ func (g *Gateway) passedHeader(in http.Header) http.Header {
 			out[key] = v
 		}
 	}
+	if in.Get("Mcp-Protocol-Version") < modernVersion { // nobody compared them with the body
+		delete(out, "Mcp-Method")
+		delete(out, "Mcp-Name")
+	}
 	return out
 }
 
