@@ -196,6 +196,11 @@ func always200([]byte) int { return http.StatusOK }
 // serveMessage gives a message to the session that it belongs to.
 func (g *Gateway) serveMessage(w http.ResponseWriter, r *http.Request, m message) {
 	if m.version() != "" || r.Header.Get("Mcp-Protocol-Version") >= modernVersion {
+		if caps, _ := member(m.raw, m.meta, metaCapabilities); m.request() && (m.version() == "" || !caps.ok()) {
+			// Over stdio the upstream could take it for a request of a session.
+			writeJSON(w, http.StatusBadRequest, refused(&m, &refusal{codeParams, "_meta lacks the protocol version or the client's capabilities", -1}))
+			return
+		}
 		g.serveAlone(w, r, m)
 		return
 	}
