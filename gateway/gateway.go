@@ -58,7 +58,7 @@ type Options struct {
 	// Stderr gets what upstream processes print, each line behind the upstream's name; nil discards it.
 	Stderr io.Writer
 	Log    *slog.Logger // nil: discarded. No message content is logged.
-	// Transport for upstreams by URL besides the connections that the gateway keeps itself, nil: a default one.
+	// Transport for upstreams by URL. nil: connections of our own to http addresses, a default one to https.
 	Transport http.RoundTripper
 }
 
@@ -126,6 +126,7 @@ type upstream struct {
 	Upstream
 	i        int
 	url      *url.URL
+	conns    *conns // nil: the transport's
 	restarts atomic.Int64
 	caller   *Caller
 }
@@ -158,6 +159,9 @@ func New(ups []Upstream, guard Guard, o *Options) (*Gateway, error) {
 				return nil, fmt.Errorf("upstream %q: its address is not an http or https URL without credentials", u.Name)
 			}
 			up.url = at
+			if at.Scheme == "http" && (o == nil || o.Transport == nil) {
+				up.conns = newConns(at)
+			}
 		}
 		up.caller = &Caller{g: g, up: up}
 		g.ups = append(g.ups, up)
@@ -222,6 +226,11 @@ func (g *Gateway) Close() {
 		wg.Go(u.caller.close)
 	}
 	wg.Wait()
+	for _, u := range g.ups {
+		if u.conns != nil {
+			u.conns.close()
+		}
+	}
 	if t, ok := g.opt.Transport.(*http.Transport); ok {
 		t.CloseIdleConnections()
 	}

@@ -19,20 +19,25 @@ var (
 	headersDown = []string{"Allow", "Cache-Control", "Content-Type", "Mcp-Protocol-Version", "Mcp-Session-Id", "Retry-After"}
 )
 
+var userAgent = []string{"wetink"}
+
 const paramHeader = "Mcp-Param-" // arguments that a tool wants in headers, too
 
 // post sends one request to an upstream by URL, once: redirects are not followed, and nothing is sent again. sent is
 // false only if nothing of it left this process.
 func (g *Gateway) post(ctx context.Context, u *upstream, method string, header http.Header, body []byte) (resp *http.Response, sent bool, err error) {
-	var out atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { out.Store(true) }})
-	r := (&http.Request{Method: method, URL: u.url, Host: u.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	for key, values := range u.Header {
 		header[http.CanonicalHeaderKey(key)] = values
 	}
 	if header["User-Agent"] == nil {
-		header["User-Agent"] = []string{"wetink"}
+		header["User-Agent"] = userAgent
 	}
+	if u.conns != nil {
+		return u.conns.do(ctx, method, header, body)
+	}
+	var out atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { out.Store(true) }})
+	r := (&http.Request{Method: method, URL: u.url, Host: u.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	if body != nil {
 		// Without GetBody the transport cannot send it a second time.
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
