@@ -5,4 +5,4 @@ package gateway
 import "net"
 
 // quiet cannot be asked here, so that each request has a connection of its own.
-func quiet(net.Conn) bool { return false }
+func quiet(net.Conn) func() bool { return func() bool { return false } }

@@ -7,21 +7,24 @@ import (
 	"syscall"
 )
 
-// quiet reports a connection that the other side has neither closed nor written to.
-func quiet(c net.Conn) bool {
+// quiet looks at a connection without using it.
+func quiet(c net.Conn) func() bool {
 	sc, ok := c.(syscall.Conn)
 	if !ok {
-		return false
+		return func() bool { return false }
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return false
+		return func() bool { return false }
 	}
 	var b [1]byte
 	var seen error
-	err = raw.Read(func(fd uintptr) bool {
+	look := func(fd uintptr) bool {
 		_, _, seen = syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		return true
-	})
-	return err == nil && (seen == syscall.EAGAIN || seen == syscall.EWOULDBLOCK)
+	}
+	return func() bool {
+		err := raw.Read(look)
+		return err == nil && (seen == syscall.EAGAIN || seen == syscall.EWOULDBLOCK)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -107,9 +108,10 @@ type Gateway struct {
 	guard Guard // nil: everything passes
 	opt   Options
 
-	taken  sync.Map      // names of the guard's own tools
-	hellos hellos        // of clients whose session is the upstream's
-	calls  chan struct{} // of such clients, that the guard is answering
+	taken  atomic.Pointer[map[string]bool] // names of the guard's own tools; replaced, never changed
+	hellos hellos                          // of clients whose session is the upstream's
+	host   atomic.Pointer[string]          // the last one that was allowed: usually there is one
+	calls  chan struct{}                   // of such clients, that the guard is answering
 
 	mu     sync.Mutex
 	stdio  *session // the client at our standard streams
@@ -174,10 +176,19 @@ func New(ups []Upstream, guard Guard, o *Options) (*Gateway, error) {
 
 // take notes the names of the guard's own tools: from then on they are no upstream's.
 func (g *Gateway) take(own []json.RawMessage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	old, now := g.taken.Load(), map[string]bool{}
+	if old != nil {
+		now = maps.Clone(*old)
+	}
 	for _, def := range own {
 		if name, ok := toolName(def); ok {
-			g.taken.Store(name, true)
+			now[name] = true
 		}
+	}
+	if old == nil || len(now) > len(*old) {
+		g.taken.Store(&now)
 	}
 }
 

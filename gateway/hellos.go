@@ -1,8 +1,15 @@
 package gateway
 
-import "sync"
+import (
+	"net/http"
+	"sync"
+)
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+// Memory that the short way uses again.
+var (
+	buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+	headers = sync.Pool{New: func() any { return http.Header{} }}
+)
 
 // hellos remembers how clients introduced themselves to an upstream whose sessions are its own. It forgets one where
 // it is full; that one's clients are nameless then.

@@ -73,6 +73,18 @@ func (g *Gateway) Handler() http.Handler {
 }
 
 func (g *Gateway) allowsHost(host string) bool {
+	if known := g.host.Load(); known != nil && *known == host {
+		return true
+	}
+	if !g.hostAllowed(host) {
+		return false
+	}
+	last := host
+	g.host.Store(&last)
+	return true
+}
+
+func (g *Gateway) hostAllowed(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -129,8 +141,11 @@ func (g *Gateway) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > int64(g.opt.ClientBytes) {
 		return nil, &http.MaxBytesError{Limit: int64(g.opt.ClientBytes)}
 	}
-	c := http.NewResponseController(w)
 	// Not every ResponseWriter knows deadlines; net/http's does.
+	c, ok := w.(interface{ SetReadDeadline(time.Time) error })
+	if !ok {
+		c = http.NewResponseController(w)
+	}
 	if c.SetReadDeadline(time.Now().Add(bodyWait)) == nil {
 		defer c.SetReadDeadline(time.Time{})
 	}

@@ -270,8 +270,7 @@ func (r *remote) listen() {
 				return
 			}
 			began := time.Now()
-			var id string
-			if id, _, err = r.stream(resp.Body, outgoing{}); id != "" {
+			if id, _, _ := r.stream(resp.Body, outgoing{}); id != "" {
 				last = id
 			}
 			resp.Body.Close()

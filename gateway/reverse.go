@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -45,7 +46,8 @@ func (g *Gateway) reverse(w http.ResponseWriter, r *http.Request, m message) {
 }
 
 func (g *Gateway) passedHeader(in http.Header) http.Header {
-	out := make(http.Header, len(headersUp)+len(g.ups[0].Header)+1)
+	out := headers.Get().(http.Header)
+	clear(out)
 	for _, key := range headersUp {
 		if v := in[key]; v != nil {
 			out[key] = v
@@ -69,6 +71,9 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, header http.Heade
 		g.hellos.Delete(r.Header.Get("Mcp-Session-Id"))
 	}
 	resp, sent, err := g.post(r.Context(), g.ups[0], r.Method, header, body)
+	if g.ups[0].conns != nil {
+		headers.Put(header) // it was written; a transport of somebody else's may still look at it
+	}
 	if err != nil {
 		g.unreachable(w, body, answer{err: err, sent: sent})
 		return
@@ -90,10 +95,8 @@ func copyHeader(w http.ResponseWriter, resp *http.Response) {
 			h[key] = v
 		}
 	}
-	if resp.ContentLength >= 0 {
-		if v := resp.Header["Content-Length"]; v != nil {
-			h["Content-Length"] = v
-		}
+	if resp.ContentLength > 512 { // shorter ones net/http counts itself
+		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
 }
 
@@ -223,6 +226,11 @@ func (g *Gateway) reverseCall(w http.ResponseWriter, r *http.Request, m message,
 		g.pass(w, r, header, m.raw)
 		return
 	}
+	g.reverseGuarded(w, r, m, up)
+}
+
+func (g *Gateway) reverseGuarded(w http.ResponseWriter, r *http.Request, m message, up string) {
+	id := m.id.of(m.raw)
 	select {
 	case g.calls <- struct{}{}:
 	default:
