@@ -1,4 +1,4 @@
-// Command bench measures what a claim, a look and a start cost, each beside its floor in the same run.
+// Command bench measures what a claim, a look, a start and a gateway cost, each beside its floor in the same run.
 //
 // Only ratios can be compared between runs: a disk's sync rate moves by half within minutes on a shared machine.
 // So every slice of work is measured between two slices of its floor, the rounds are interleaved, and each
@@ -33,16 +33,31 @@ type figure struct {
 
 func main() {
 	log.SetFlags(0)
+	if role := os.Getenv(roleVar); role != "" {
+		if err := play(role); err != nil {
+			log.Fatalf("%s: %v", role, err)
+		}
+		return
+	}
 	asJSON := flag.Bool("json", false, "print a JSON line a figure")
 	rows := flag.Int("rows", 1_000_000, "rows of the large ledger")
 	rounds := flag.Int("rounds", 5, "rounds; each figure is their median")
+	only := flag.String("only", "", `"gateway": measure that part alone`)
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "wetink-bench-")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	figures, err := run(context.Background(), dir, *rows, *rounds)
+	var figures []figure
+	if *only == "" {
+		figures, err = run(context.Background(), dir, *rows, *rounds)
+	}
+	if err == nil {
+		var more []figure
+		more, err = gatewayFigures(dir, *rounds)
+		figures = append(figures, more...)
+	}
 	if err != nil {
 		log.Print(err)
 		os.RemoveAll(dir)

@@ -16,7 +16,6 @@ type Caller struct {
 
 	mu  sync.Mutex
 	own *link
-	err error
 }
 
 // Upstream is the caller of the upstream of that name, nil if there is none.

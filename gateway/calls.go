@@ -40,11 +40,8 @@ func (s *session) forwardNamed(x *exchange, m message, up *upstream, name string
 }
 
 func (g *Gateway) isOwn(name string) bool {
-	if g.guard == nil {
-		return false
-	}
-	_, own := g.taken.Load(name)
-	return own
+	taken := g.taken.Load()
+	return taken != nil && (*taken)[name]
 }
 
 // guarded lets the guard answer. The call ends with the client's cancellation and with the session.

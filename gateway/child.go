@@ -44,6 +44,9 @@ func startChild(l *link) *child {
 	c := &child{l: l, done: make(chan struct{}), ready: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	p, err := c.start()
+	if err != nil {
+		c.shut(err) // so that the first request hears it
+	}
 	go c.run(p, err)
 	return c
 }

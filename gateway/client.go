@@ -13,13 +13,14 @@ type client struct {
 	x      *exchange
 	meta   []byte // params._meta
 	header http.Header
+	hello  []byte                                                                                    // params of initialize, where they are not the session's
 	asker  func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) // instead of s
 }
 
 func (c *client) Client() string {
 	info := c.metaValue(metaClient)
-	if info == nil && c.s != nil {
-		hello := c.s.helloParams()
+	if info == nil {
+		hello := c.greeting()
 		at, _ := member(hello, whole(hello), "clientInfo")
 		info = at.of(hello)
 	}
@@ -32,14 +33,18 @@ func (c *client) Capabilities() json.RawMessage {
 	if caps := c.metaValue(metaCapabilities); caps != nil {
 		return caps
 	}
-	if c.s == nil {
-		return nil
-	}
-	hello := c.s.helloParams()
+	hello := c.greeting()
 	if at, _ := member(hello, whole(hello), "capabilities"); at.ok() {
 		return at.of(hello)
 	}
 	return nil
+}
+
+func (c *client) greeting() []byte {
+	if c.hello == nil && c.s != nil {
+		return c.s.helloParams()
+	}
+	return c.hello
 }
 
 func (c *client) Modern() bool { return c.metaValue(metaVersion) != nil }

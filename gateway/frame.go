@@ -11,18 +11,21 @@ var errTooLong = errors.New("the message is too long")
 
 // lines reads messages that end by a line feed.
 type lines struct {
-	r   *bufio.Reader
-	max int
+	r     *bufio.Reader
+	max   int
+	empty bool // empty lines are told, too
 }
 
-func newLines(r io.Reader, max int) *lines { return &lines{bufio.NewReaderSize(r, 64<<10), max} }
+func newLines(r io.Reader, max int) *lines {
+	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: max}
+}
 
 // next returns a line of its own memory, without its line feed, and skips empty ones. The last line needs none.
 func (l *lines) next() ([]byte, error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
 		if err == nil && len(part) <= l.max+1 {
-			if blank(part) {
+			if !l.empty && blank(part) {
 				continue
 			}
 			b := make([]byte, len(part))
@@ -47,7 +50,7 @@ func (l *lines) next() ([]byte, error) {
 			return nil, err
 		case size > l.max+1:
 			return nil, errTooLong
-		case blank(b):
+		case !l.empty && blank(b):
 			continue
 		}
 		if b[len(b)-1] == '\n' {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -58,7 +59,7 @@ type Options struct {
 	// Stderr gets what upstream processes print, each line behind the upstream's name; nil discards it.
 	Stderr io.Writer
 	Log    *slog.Logger // nil: discarded. No message content is logged.
-	// Transport for upstreams by URL besides the connections that the gateway keeps itself, nil: a default one.
+	// Transport for upstreams by URL. nil: connections of our own to http addresses, a default one to https.
 	Transport http.RoundTripper
 }
 
@@ -107,7 +108,10 @@ type Gateway struct {
 	guard Guard // nil: everything passes
 	opt   Options
 
-	taken sync.Map // names of the guard's own tools
+	taken  atomic.Pointer[map[string]bool] // names of the guard's own tools; replaced, never changed
+	hellos hellos                          // of clients whose session is the upstream's
+	host   atomic.Pointer[string]          // the last one that was allowed: usually there is one
+	calls  chan struct{}                   // of such clients, that the guard is answering
 
 	mu     sync.Mutex
 	stdio  *session // the client at our standard streams
@@ -124,6 +128,7 @@ type upstream struct {
 	Upstream
 	i        int
 	url      *url.URL
+	conns    *conns // nil: the transport's
 	restarts atomic.Int64
 	caller   *Caller
 }
@@ -136,6 +141,7 @@ func New(ups []Upstream, guard Guard, o *Options) (*Gateway, error) {
 		return nil, errors.New("no upstream: name a command or an address")
 	}
 	g := &Gateway{guard: guard, opt: o.orDefault(), web: map[string]*session{}, asks: map[string]*pendingAsk{}}
+	g.calls = make(chan struct{}, 16*g.opt.Calls)
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	seen := map[string]bool{}
 	for i, u := range ups {
@@ -155,6 +161,9 @@ func New(ups []Upstream, guard Guard, o *Options) (*Gateway, error) {
 				return nil, fmt.Errorf("upstream %q: its address is not an http or https URL without credentials", u.Name)
 			}
 			up.url = at
+			if at.Scheme == "http" && (o == nil || o.Transport == nil) {
+				up.conns = newConns(at)
+			}
 		}
 		up.caller = &Caller{g: g, up: up}
 		g.ups = append(g.ups, up)
@@ -167,10 +176,19 @@ func New(ups []Upstream, guard Guard, o *Options) (*Gateway, error) {
 
 // take notes the names of the guard's own tools: from then on they are no upstream's.
 func (g *Gateway) take(own []json.RawMessage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	old, now := g.taken.Load(), map[string]bool{}
+	if old != nil {
+		now = maps.Clone(*old)
+	}
 	for _, def := range own {
 		if name, ok := toolName(def); ok {
-			g.taken.Store(name, true)
+			now[name] = true
 		}
+	}
+	if old == nil || len(now) > len(*old) {
+		g.taken.Store(&now)
 	}
 }
 
@@ -219,6 +237,11 @@ func (g *Gateway) Close() {
 		wg.Go(u.caller.close)
 	}
 	wg.Wait()
+	for _, u := range g.ups {
+		if u.conns != nil {
+			u.conns.close()
+		}
+	}
 	if t, ok := g.opt.Transport.(*http.Transport); ok {
 		t.CloseIdleConnections()
 	}

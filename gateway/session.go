@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -216,6 +217,10 @@ func (s *session) notification(m message) {
 			}
 		}
 	default:
+		if s.g.guard != nil && !strings.HasPrefix(m.method, "notifications/") {
+			s.g.opt.Log.Warn("dropped a request without an id", "method", m.method) // a careless upstream would act on it
+			return
+		}
 		for _, l := range s.links {
 			l.notify(m.raw, m.method, version)
 		}
@@ -232,7 +237,7 @@ func (m *message) version() string {
 	return v
 }
 
-func (s *session) request(m message, st *stream, header http.Header) {
+func (s *session) request(m message, st *stream, header http.Header) *exchange {
 	x := &exchange{s: s, id: m.id.of(m.raw), method: m.method, stream: st, version: m.version()}
 	x.client = &client{s: s, x: x, header: header}
 	if m.meta.ok() {
@@ -252,13 +257,14 @@ func (s *session) request(m message, st *stream, header http.Header) {
 		switch {
 		case twice:
 			s.say(x, errorLine(x.id, codeRequest, "a request with this id is still open", nil))
-			return
+			return x
 		case full:
 			s.say(x, errorLine(x.id, codeInternal, "too many requests are open at once; this one was not sent", notSent))
-			return
+			return x
 		}
 	}
 	s.dispatch(x, m)
+	return x
 }
 
 // dispatch decides where a request goes.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -13,9 +14,10 @@ type edit struct {
 	with []byte
 }
 
-// splice returns b with the edits made, which stand in the order of their places. Everything else stays to the byte.
+// splice returns b with the edits made, whose places do not overlap. Everything else stays to the byte.
 // A line feed stands behind what it returns, so that it can be written as a line without a copy.
 func splice(b []byte, edits ...edit) []byte {
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.at.from - b.at.from })
 	n := len(b) + 1
 	for _, e := range edits {
 		n += len(e.with) - (e.at.to - e.at.from)
@@ -39,7 +41,8 @@ func line(b []byte) []byte {
 }
 
 // oneLine makes a message fit for a transport that ends messages by a line feed. In valid JSON a raw one stands
-// between tokens only, where a space means the same; left in, it would smuggle a second message in.
+// between tokens only, where a space means the same; left in, it would smuggle a second message in. So would a carriage
+// return, where the reader takes it for the end of a line, as Python's does.
 func oneLine(b []byte) []byte {
 	if bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
 		return b
