@@ -26,6 +26,9 @@ func (s *session) callTool(x *exchange, m message) {
 		s.guarded(x, m, up.Name, tool)
 		return
 	}
+	if w, ok := g.guard.(Watcher); ok && w.Watches(up.Name) {
+		w.Watch(x.client, up.Name, tool, m.params.of(m.raw))
+	}
 	if g.several() {
 		s.forwardNamed(x, m, up, tool)
 		return

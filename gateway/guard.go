@@ -21,6 +21,14 @@ type Guard interface {
 	Call(ctx context.Context, s Session, upstream, tool string, params json.RawMessage) (result json.RawMessage, err error)
 }
 
+// Watcher is a Guard that wants to see calls that pass, too.
+type Watcher interface {
+	// Watches reports whether it wants those of an upstream.
+	Watches(upstream string) bool
+	// Watch is told of a call before it is forwarded. It must not wait for anything, and not keep params.
+	Watch(s Session, upstream, tool string, params json.RawMessage)
+}
+
 // Session is the client at the other end of a call, as far as it told. All of it is claimed, nothing proved.
 type Session interface {
 	// Client is the clientInfo that it sent, "" if none: of the request (2026-07-28) or of initialize.

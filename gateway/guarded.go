@@ -43,16 +43,18 @@ type Guarded struct {
 	servers map[string]*guarded
 	order   []string
 	gateway *Gateway
+	policy  wetink.Policy
 	byAgent bool // some tool can be approved by the agent's token
 }
 
 // guarded is one server.
 type guarded struct {
 	Server
-	g      *Guarded
-	target *target.Target
-	tools  *mcpserver.Tools
-	pins   *Pins
+	g        *Guarded
+	target   *target.Target
+	tools    *mcpserver.Tools
+	pins     *Pins
+	watching chan struct{}
 
 	mu      sync.Mutex
 	listed  bool
@@ -74,7 +76,7 @@ func NewGuarded(cfg *Config, folder string, o *GuardedOptions) *Guarded {
 		ask, _ = target.ParseAsk("auto")
 	}
 	for _, s := range cfg.Servers {
-		srv := &guarded{Server: s, g: g, pins: OpenPins(folder, s.Name)}
+		srv := &guarded{Server: s, g: g, pins: OpenPins(folder, s.Name), watching: make(chan struct{}, maxWatched)}
 		srv.target = target.New(s.Name, srv, s.Rules, &target.Options{Version: s.Version, Flight: s.Flight, UndoFor: cfg.UndoFor, Default: ask})
 		g.servers[s.Name], g.order = srv, append(g.order, s.Name)
 		for _, list := range s.Rules {
@@ -98,7 +100,10 @@ func (g *Guarded) Targets() map[string]wetink.Target {
 
 // Policy demands what the rules of a server demand, or what base demands if that is stricter. A rule that asks for less
 // than base has no effect.
-func (g *Guarded) Policy(base wetink.Policy) wetink.Policy { return policy{g, base} }
+func (g *Guarded) Policy(base wetink.Policy) wetink.Policy {
+	g.policy = policy{g, base}
+	return g.policy
+}
 
 type policy struct {
 	g    *Guarded
@@ -320,6 +325,66 @@ func (g *Guarded) Passes(server, tool string) bool {
 // NamedAsReading reports whether the name of a tool says that it only reads.
 func NamedAsReading(tool string) bool { return reading.MatchString(tool) }
 
+// Watches implements Watcher.
+func (g *Guarded) Watches(server string) bool {
+	s := g.servers[server]
+	return s != nil && s.Observe
+}
+
+// maxWatched calls are looked at beside one another; what comes on top is counted only.
+const maxWatched = 4
+
+// Watch implements Watcher: what would have been asked is worked out beside the call, from what the server reads then, and
+// logged. Nothing is stored, and the call does not wait.
+func (g *Guarded) Watch(c Session, server, tool string, params json.RawMessage) {
+	s := g.servers[server]
+	if s.Passes(tool) {
+		return
+	}
+	req, err := request(c, bytes.Clone(params))
+	if err != nil {
+		return
+	}
+	select {
+	case s.watching <- struct{}{}:
+	default:
+		g.opt.Log.Info("would have been guarded; too many at once to say more", "server", server, "tool", tool)
+		return
+	}
+	go func() {
+		defer func() { <-s.watching }()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		by := principal(req.Extra)
+		r, err := target.Call(by, tool, req.Params.Arguments)
+		if err == nil {
+			err = s.would(ctx, r)
+		}
+		if err != nil {
+			g.opt.Log.Info("would have been refused", "server", server, "tool", tool, "client", by.Client, "why", err)
+		}
+	}()
+}
+
+// would logs what a request would have asked.
+func (s *guarded) would(ctx context.Context, r wetink.Request) error {
+	p, err := s.target.Prepare(ctx, r)
+	if err != nil {
+		return err
+	}
+	t := wetink.Terms{Target: s.Name, Account: p.Account, Ops: p.Ops, Undo: p.Undo, Warnings: p.Warnings}
+	d, err := s.g.policy.Decide(ctx, t, p.Before)
+	if err != nil {
+		return err
+	}
+	if d.Deny != "" {
+		return fmt.Errorf("%w: %s", wetink.ErrDenied, d.Deny)
+	}
+	s.g.opt.Log.Info("would have been asked", "server", s.Name, "tool", p.Ops[0].Action, "object", p.Ops[0].Object, "client", r.By.Client,
+		"level", d.Require.Level.String(), "people", d.Require.People, "undo", string(p.Undo.Extent), "warnings", strings.Join(p.Warnings, "; "))
+	return nil
+}
+
 // reading is how the names of tools begin that say that they read.
 var reading = regexp.MustCompile(`^(get|list|read|search|find|describe|fetch|show|view|count|query|lookup|status|check)([^a-z]|$)`)
 
@@ -363,7 +428,7 @@ func (g *Guarded) Call(ctx context.Context, c Session, server, tool string, para
 		return nil, err
 	}
 	if server == "" {
-		return g.answer(c)(g.own(ctx, req))
+		return answered(g.own(ctx, req))
 	}
 	s := g.servers[server]
 	if s == nil {
@@ -374,14 +439,14 @@ func (g *Guarded) Call(ctx context.Context, c Session, server, tool string, para
 	s.mu.Unlock()
 	if !listed { // a client that calls without having asked for the list
 		if _, err := s.Tools(ctx); err != nil {
-			return g.answer(c)(mcpserver.Failed(err), nil)
+			return answered(mcpserver.Failed(err), nil)
 		}
 		if g.Passes(server, tool) {
 			result, _, err := s.Call(ctx, tool, req.Params.Arguments)
 			return result, err
 		}
 	}
-	return g.answer(c)(s.prepare(ctx, req, tool), nil)
+	return answered(s.prepare(ctx, req, tool), nil)
 }
 
 func (s *guarded) prepare(ctx context.Context, req *mcp.CallToolRequest, tool string) *mcp.CallToolResult {
@@ -432,21 +497,12 @@ func principal(extra *mcp.RequestExtra) wetink.Principal {
 	return p
 }
 
-// answer writes a result as the era of the session has it.
-func (g *Guarded) answer(c Session) func(*mcp.CallToolResult, error) (json.RawMessage, error) {
-	return func(r *mcp.CallToolResult, err error) (json.RawMessage, error) {
-		if err != nil {
-			return nil, err
-		}
-		b, err := plainJSON(r)
-		if err != nil {
-			return nil, err
-		}
-		if c.Modern() && !bytes.Contains(b, []byte(`"resultType"`)) {
-			b = append([]byte(`{"resultType":"complete",`), b[1:]...)
-		}
-		return b, nil
+// answered is a result as it is sent.
+func answered(r *mcp.CallToolResult, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
 	}
+	return plainJSON(r)
 }
 
 // maxListed changes of one answer.

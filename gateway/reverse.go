@@ -223,6 +223,9 @@ func (g *Gateway) reverseCall(w http.ResponseWriter, r *http.Request, m message,
 	case g.isOwn(m.name):
 		up = ""
 	case g.guard.Passes(up, m.name):
+		if w, ok := g.guard.(Watcher); ok && w.Watches(up) {
+			w.Watch(g.reverseClient(r, m, nil), up, m.name, m.params.of(m.raw))
+		}
 		g.pass(w, r, header, m.raw)
 		return
 	}

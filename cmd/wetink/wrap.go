@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -212,6 +213,7 @@ func ownEnvironment() []string {
 
 // WrapCmd stands between a client and a server that it would start by itself. Its stdout carries MCP only.
 type WrapCmd struct {
+	Listen string `placeholder:"HOST:PORT" help:"Serve over Streamable HTTP there, at /mcp, and not on the standard streams. On another address than a loopback one something in front has to check who calls."`
 	Guarding
 }
 
@@ -274,7 +276,13 @@ func (w *WrapCmd) Run(ctx context.Context) error {
 	if cfg.PageListen != "" {
 		beside.Go(func() { cfg.servePage(ctx, pages, ledger, who, log) })
 	}
-	err = g.gateway.ServeStdio(ctx, os.Stdin, os.Stdout)
+	if w.Listen != "" {
+		mux := http.NewServeMux()
+		mux.Handle("/mcp", g.gateway.Handler())
+		err = serveHTTP(ctx, w.Listen, mux)
+	} else {
+		err = g.gateway.ServeStdio(ctx, os.Stdin, os.Stdout)
+	}
 	stop()
 	beside.Wait()
 	if errors.Is(err, context.Canceled) {

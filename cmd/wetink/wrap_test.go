@@ -7,10 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -276,6 +278,25 @@ func TestAServersToolsDoNotStandForOurs(t *testing.T) {
 	}
 }
 
+func TestAnObservedServerIsOnlyWatched(t *testing.T) {
+	d := newNotebook(t, "\n    mode: observe"+notesRules, "WETINK_APPROVAL=card")
+	s := d.wrap()
+	s.names()
+	if m, err := s.call("update_note", map[string]any{"id": "a", "title": "new"}); err != nil || m["status"] != "ok" {
+		t.Fatalf("%v %v", m, err)
+	}
+	if !strings.Contains(d.note("a"), `"new"`) {
+		t.Errorf("it is %s", d.note("a"))
+	}
+	if l := s.structured("list_changes", map[string]any{}); len(l["changes"].([]any)) != 0 {
+		t.Errorf("%v", l)
+	}
+	_ = s.Close()
+	if !strings.Contains(s.stderr.String(), "would have been") {
+		t.Errorf("it says %s", s.stderr)
+	}
+}
+
 func TestAtLevelAgentTheTokenOfThisChangeApplies(t *testing.T) {
 	d := newNotebook(t, "\n    pass: [get_*]\n    guard:\n      update_note: {read: {get_note: {id}}, undo: {update_note: {id, $restore: changed}}, ask: agent}\n", "WETINK_APPROVAL=agent")
 	s := d.wrap()
@@ -287,5 +308,48 @@ func TestAtLevelAgentTheTokenOfThisChangeApplies(t *testing.T) {
 	o = s.structured("undo_change", map[string]any{"operation_id": o["operation_id"], "undo_token": o["undo_token"]})
 	if o["status"] != "undone" || !strings.Contains(d.note("a"), `"old"`) {
 		t.Errorf("%v", o)
+	}
+}
+
+func TestAGuardedServerIsServedOverHTTP(t *testing.T) {
+	d := newNotebook(t, notesRules, "WETINK_APPROVAL=card")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	cmd := d.command("wrap", "--config", d.file, "--listen", address)
+	cmd.Env = append(cmd.Env, notesSays+"=", notesDies+"=", notesExtra+"=")
+	sv := &server{t: t, cmd: cmd, stderr: &bytes.Buffer{}}
+	cmd.Stderr = sv.stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	for range 100 {
+		sv.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(context.Background(),
+			&mcp.StreamableClientTransport{Endpoint: "http://" + address + "/mcp"}, nil)
+		if err == nil {
+			break
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, sv.stderr)
+	}
+	defer sv.Close()
+	if got := sv.names(); !slices.Contains(got, "update_note") {
+		t.Errorf("%v", got)
+	}
+	p := sv.structured("update_note", map[string]any{"id": "a", "title": "new"})
+	id := fmt.Sprint(p["preview_id"])
+	d.approve(id)
+	sv.becomes(id, "applied")
+	if !strings.Contains(d.note("a"), `"new"`) {
+		t.Errorf("it is %s", d.note("a"))
 	}
 }
