@@ -283,9 +283,12 @@ func (g *Gateway) serveAlone(w http.ResponseWriter, r *http.Request, m message) 
 	}
 }
 
+// full is called with mu held.
+func (g *Gateway) full() bool { return g.closed || len(g.web) >= g.opt.Sessions }
+
 func (g *Gateway) openSession() *session {
 	g.mu.Lock()
-	full := g.closed || len(g.web) >= g.opt.Sessions
+	full := g.full()
 	g.mu.Unlock()
 	if full {
 		return nil
@@ -293,7 +296,7 @@ func (g *Gateway) openSession() *session {
 	s := g.newSession(nil, false)
 	s.touch()
 	g.mu.Lock()
-	full = g.closed || len(g.web) >= g.opt.Sessions
+	full = g.full()
 	if !full {
 		g.web[s.id] = s
 	}

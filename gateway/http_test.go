@@ -148,7 +148,7 @@ func post(t testing.TB, url, body string, header ...string) (int, string, http.H
 		}
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := (&http.Client{Timeout: 15 * time.Second}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
