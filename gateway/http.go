@@ -276,6 +276,14 @@ func (g *Gateway) serveAlone(w http.ResponseWriter, r *http.Request, m message) 
 		http.Error(w, "closed", http.StatusServiceUnavailable)
 		return
 	}
+	select {
+	case g.alone <- struct{}{}:
+		defer func() { <-g.alone }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusServiceUnavailable, errorLine(m.id.of(m.raw), codeInternal, "too many requests are open at once; this one was not sent", notSent))
+		return
+	}
 	st := newStream()
 	x := hub.request(m, st, r.Header)
 	if !st.serve(w, r, statusOf, m.method == "subscriptions/listen") {
