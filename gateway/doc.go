@@ -15,13 +15,16 @@
 // # What is promised
 //
 //   - No call reaches an upstream that the guard did not pass, whatever the message looks like.
-//   - No message is sent twice. Where an upstream ends before it answered, the caller is told that the outcome is
+//   - No message is sent twice, but to an upstream that answered that it has no such session. Where an upstream ends before it answered, the caller is told that the outcome is
 //     unknown; where nothing left this process, it is told that.
 //   - Credentials of a client (Authorization, Cookie) never reach an upstream.
 //
 // # What is not promised
 //
 //   - That what an upstream says is true or harmless: results are forwarded, not judged.
+//   - That carriage returns and line feeds between tokens survive on stdio, where they could end a line: they become
+//     spaces. Ids and progress tokens that several clients could share are replaced on the way and come back as sent.
+//   - That headers which repeat arguments (Mcp-Param-…) are compared with the body in front of an upstream on stdio.
 //   - That a subscription made before an upstream died is there afterwards: its session is opened again, and
 //     clients are told that lists may have changed.
 package gateway

@@ -110,17 +110,19 @@ type Gateway struct {
 
 	taken  atomic.Pointer[map[string]bool] // names of the guard's own tools; replaced, never changed
 	hellos hellos                          // of clients whose session is the upstream's
+	alone  chan struct{}                   // requests that stand for themselves and are open
 	host   atomic.Pointer[string]          // the last one that was allowed: usually there is one
 	calls  chan struct{}                   // of such clients, that the guard is answering
 
-	mu     sync.Mutex
-	stdio  *session // the client at our standard streams
-	hub    *session // requests over HTTP that stand for themselves
-	web    map[string]*session
-	asks   map[string]*pendingAsk // requests of the guard to clients whose session is the upstream's
-	closed bool
-	ctx    context.Context
-	stop   context.CancelFunc
+	mu      sync.Mutex
+	stdio   *session // the client at our standard streams
+	hub     *session // requests over HTTP that stand for themselves
+	web     map[string]*session
+	asks    map[string]*pendingAsk // requests of the guard to clients whose session is the upstream's
+	guarded map[guardedKey]context.CancelFunc
+	closed  bool
+	ctx     context.Context
+	stop    context.CancelFunc
 }
 
 // upstream is an Upstream in use.
@@ -141,7 +143,8 @@ func New(ups []Upstream, guard Guard, o *Options) (*Gateway, error) {
 		return nil, errors.New("no upstream: name a command or an address")
 	}
 	g := &Gateway{guard: guard, opt: o.orDefault(), web: map[string]*session{}, asks: map[string]*pendingAsk{}}
-	g.calls = make(chan struct{}, 16*g.opt.Calls)
+	g.guarded = map[guardedKey]context.CancelFunc{}
+	g.calls, g.alone = make(chan struct{}, 16*g.opt.Calls), make(chan struct{}, 4*g.opt.InFlight)
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	seen := map[string]bool{}
 	for i, u := range ups {

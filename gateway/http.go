@@ -276,6 +276,14 @@ func (g *Gateway) serveAlone(w http.ResponseWriter, r *http.Request, m message) 
 		http.Error(w, "closed", http.StatusServiceUnavailable)
 		return
 	}
+	select {
+	case g.alone <- struct{}{}:
+		defer func() { <-g.alone }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusServiceUnavailable, errorLine(m.id.of(m.raw), codeInternal, "too many requests are open at once; this one was not sent", notSent))
+		return
+	}
 	st := newStream()
 	x := hub.request(m, st, r.Header)
 	if !st.serve(w, r, statusOf, m.method == "subscriptions/listen") {
@@ -283,9 +291,12 @@ func (g *Gateway) serveAlone(w http.ResponseWriter, r *http.Request, m message) 
 	}
 }
 
+// full is called with mu held.
+func (g *Gateway) full() bool { return g.closed || len(g.web) >= g.opt.Sessions }
+
 func (g *Gateway) openSession() *session {
 	g.mu.Lock()
-	full := g.closed || len(g.web) >= g.opt.Sessions
+	full := g.full()
 	g.mu.Unlock()
 	if full {
 		return nil
@@ -293,7 +304,7 @@ func (g *Gateway) openSession() *session {
 	s := g.newSession(nil, false)
 	s.touch()
 	g.mu.Lock()
-	full = g.closed || len(g.web) >= g.opt.Sessions
+	full = g.full()
 	if !full {
 		g.web[s.id] = s
 	}

@@ -83,6 +83,7 @@ func TestEverythingPassesBetweenAllTransportsInBothEras(t *testing.T) {
 }
 
 func TestTheGuardDecidesOverHTTP(t *testing.T) {
+	cancelled := make(chan bool, 1)
 	gd := &guard{own: []json.RawMessage{[]byte(`{"name":"change_status","inputSchema":{"type":"object"}}`)},
 		tools: func(_ string, list []json.RawMessage) ([]json.RawMessage, error) {
 			if len(list) != 7 {
@@ -92,6 +93,11 @@ func TestTheGuardDecidesOverHTTP(t *testing.T) {
 		},
 		passes: func(_, tool string) bool { return tool == "echo" }}
 	gd.call = func(ctx context.Context, s gateway.Session, upstream, tool string, params json.RawMessage) (json.RawMessage, error) {
+		if tool == "wait" {
+			<-ctx.Done()
+			cancelled <- true
+			return nil, ctx.Err()
+		}
 		answer := s.Client() + " " + s.Header("X-Test") + " " + tool
 		if !s.Modern() {
 			r, err := s.Ask(ctx, "elicitation/create", []byte(`{"message":"sure?","requestedSchema":{"type":"object","properties":{}}}`))
@@ -121,12 +127,20 @@ func TestTheGuardDecidesOverHTTP(t *testing.T) {
 				if got := call(t, s, "echo", text{"hi"}); got != "one: hi" {
 					t.Errorf("what passes said %q", got)
 				}
-				if got := call(t, s, "die", nil); !strings.HasPrefix(got, "tester  die") || (version == legacy) != strings.Contains(got, "cancel") {
+				if got := call(t, s, "pid", nil); !strings.HasPrefix(got, "tester  pid") || (version == legacy) != strings.Contains(got, "cancel") {
 					t.Errorf("what is guarded said %q", got)
 				}
 				result, sent, err := g.Upstream("one").Call(t.Context(), "echo", []byte(`{"text":"mine"}`))
 				if err != nil || !sent || !strings.Contains(string(result), "one: mine") {
 					t.Errorf("the guard's own call: %s, %v, %v", result, sent, err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				defer cancel()
+				s.CallTool(ctx, &mcp.CallToolParams{Name: "wait"})
+				select {
+				case <-cancelled:
+				case <-time.After(10 * time.Second):
+					t.Error("the guard was not told that the call was cancelled")
 				}
 			})
 		}
@@ -148,7 +162,7 @@ func post(t testing.TB, url, body string, header ...string) (int, string, http.H
 		}
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := (&http.Client{Timeout: 15 * time.Second}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type pendingAsk struct {
 func (g *Gateway) reverse(w http.ResponseWriter, r *http.Request, m message) {
 	header := g.passedHeader(r.Header)
 	switch {
-	case m.response() && g.answersAsk(r, m):
+	case m.response() && g.answersAsk(r, m), m.method == "notifications/cancelled" && g.cancels(r, m):
 		w.WriteHeader(http.StatusAccepted)
 	case g.guard == nil || !m.request():
 		// tools/call without an id is a notification, and still a call to a careless upstream.
@@ -243,6 +243,17 @@ func (g *Gateway) reverseGuarded(w http.ResponseWriter, r *http.Request, m messa
 	st := newStream()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	if session := r.Header.Get("Mcp-Session-Id"); session != "" {
+		key := guardedKey{session, string(id)}
+		g.mu.Lock()
+		g.guarded[key] = cancel
+		g.mu.Unlock()
+		defer func() {
+			g.mu.Lock()
+			delete(g.guarded, key)
+			g.mu.Unlock()
+		}()
+	}
 	done := make(chan struct{})
 	go func() {
 		defer func() { close(done); <-g.calls }()
@@ -251,6 +262,22 @@ func (g *Gateway) reverseGuarded(w http.ResponseWriter, r *http.Request, m messa
 	st.serve(w, r, always200, false)
 	cancel()
 	<-done // it reads the request's headers
+}
+
+// guardedKey is a call that the guard answers, in a session that is the upstream's.
+type guardedKey struct{ session, id string }
+
+// cancels ends a call that the guard answers; the upstream knows nothing of it.
+func (g *Gateway) cancels(r *http.Request, m message) bool {
+	at, _ := member(m.raw, m.params, "requestId")
+	g.mu.Lock()
+	cancel := g.guarded[guardedKey{r.Header.Get("Mcp-Session-Id"), string(at.of(m.raw))}]
+	g.mu.Unlock()
+	if cancel == nil {
+		return false
+	}
+	cancel()
+	return true
 }
 
 // reverseClient is a client whose session is the upstream's.

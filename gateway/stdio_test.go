@@ -357,3 +357,31 @@ func TestAGuardWithoutAClientOpensAConnectionOfItsOwn(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+func TestOpenRequestsAreBounded(t *testing.T) {
+	blocked := make(chan bool)
+	gd := &guard{passes: func(string, string) bool { return false }}
+	gd.call = func(ctx context.Context, _ gateway.Session, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		<-blocked
+		return []byte(`{}`), nil
+	}
+	g, _ := newGateway(t, gd, &gateway.Options{Calls: 1, InFlight: 3}, upstreamOf("one", "raw"))
+	w := serve(t, g)
+	call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x"}}`
+	w.send(fmt.Sprintf(call, 1), fmt.Sprintf(call, 2))
+	if got := w.read(); !strings.Contains(got, `"id":2`) || !strings.Contains(got, "too many guarded calls") {
+		t.Errorf("got %s", got)
+	}
+	w.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	if got := w.read(); !strings.Contains(got, "with this id is still open") {
+		t.Errorf("got %s", got)
+	}
+	w.send(`{"jsonrpc":"2.0","id":3,"method":"hang"}`, `{"jsonrpc":"2.0","id":4,"method":"hang"}`, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
+	if got := w.read(); !strings.Contains(got, `"id":5`) || !strings.Contains(got, "too many requests") {
+		t.Errorf("got %s", got)
+	}
+	close(blocked)
+	if got := w.read(); !strings.Contains(got, `"id":1,"result":{}`) {
+		t.Errorf("got %s", got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -194,6 +195,7 @@ func newGateway(t testing.TB, guard gateway.Guard, o *gateway.Options, ups ...ga
 type wire struct {
 	t    testing.TB
 	in   *io.PipeWriter
+	out  *io.PipeReader
 	r    *bufio.Reader
 	done chan error
 }
@@ -202,7 +204,7 @@ func serve(t testing.TB, g *gateway.Gateway) *wire {
 	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	w := &wire{t, inW, bufio.NewReaderSize(outR, 1<<20), make(chan error, 1)}
+	w := &wire{t, inW, outR, bufio.NewReaderSize(outR, 1<<20), make(chan error, 1)}
 	go func() { w.done <- g.ServeStdio(context.Background(), inR, outW) }()
 	t.Cleanup(func() {
 		inW.Close()
@@ -227,6 +229,8 @@ func (w *wire) send(lines ...string) {
 
 func (w *wire) read() string {
 	w.t.Helper()
+	late := time.AfterFunc(15*time.Second, func() { w.out.CloseWithError(errors.New("nothing came")) })
+	defer late.Stop()
 	b, err := w.r.ReadString('\n')
 	if err != nil {
 		w.t.Fatal(err)
