@@ -3,6 +3,9 @@ package gateway
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -176,5 +179,31 @@ func TestTheSchemaKnowsTheWordsOfTheFile(t *testing.T) {
 		if len(s.Defs[def].Properties) != len(words) {
 			t.Errorf("the schema of a %s has other words, too", def)
 		}
+	}
+}
+
+func TestTheConfigsOfTheDocsAreTaken(t *testing.T) {
+	n := 0
+	for _, file := range []string{"gateway.md", "guard-grammar.md"} {
+		b, err := os.ReadFile(filepath.Join("..", "docs", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?s)```(?:yaml)?\n(.*?)```").FindAllStringSubmatch(string(b), -1) {
+			src := m[1]
+			if !strings.Contains(src, "servers:") {
+				continue
+			}
+			if !strings.HasPrefix(src, "version:") {
+				src = "version: 1\n" + src
+			}
+			if _, err := ParseConfig(file, []byte(src), func(string) (string, bool) { return "x", true }, nil); err != nil {
+				t.Errorf("%v in\n%s", err, src)
+			}
+			n++
+		}
+	}
+	if n < 2 {
+		t.Errorf("only %d were found", n)
 	}
 }
