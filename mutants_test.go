@@ -152,6 +152,7 @@ var mutants = map[string]mutant{
 	"gateway: a failed tool is proof":           {"target/upstream/target.go", "err == nil && now.Digest() == o.Before {", "err == nil || now.Digest() != o.Before {", "./target/upstream", "TestAFailureIsNoProof|TestALostAnswer"},
 	"gateway: any JSON-RPC error is proof":      {"target/upstream/target.go", "slices.Contains([]int{-32700, -32600, -32601, -32602}, refused.RPCCode())", "refused.RPCCode() != 0", "./target/upstream", "TestARefusalOfTheRequest"},
 	"gateway: another account is written":       {"target/upstream/target.go", "if acct != wetink.Account(t.name) {", "if acct == \"\" {", "./target/upstream", "TestTargetKeepsTheContract"},
+	"gateway: a disowned call is sent again":    {"gateway/remote.go", "		if out.method == \"tools/call\" {\n\t\t\tr.l.fail", "		if out.method == \"\" {\n\t\t\tr.l.fail", "./gateway", "TestACallThatAnUpstreamDisowns"},
 	"gateway: read once":                        {"target/upstream/prepare.go", "	if first.Digest() == second.Digest() {", "	if true {", "./target/upstream", "TestAFieldThatMoves"},
 	"gateway: an agent says what was observed":  {"target/upstream/prepare.go", "			if !equal(given, v) {", "			if !equal(given, v) && false {", "./target/upstream", "TestTheObservedVersion"},
 	"gateway: a when that fails is passed over": {"target/upstream/rule.go", "		if err != nil {\n\t\t\treturn nil, &wetink", "		if err != nil && false {\n\t\t\treturn nil, &wetink", "./target/upstream", "TestRulesOfOneTool"},

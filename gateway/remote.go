@@ -152,10 +152,15 @@ func (r *remote) ask(ctx context.Context, out outgoing, again bool) {
 		return
 	}
 	defer resp.Body.Close()
-	// A session that the upstream forgot: it acted on nothing, so that this is no second time.
+	// A session that the upstream forgot is opened again, and what only reads is asked again. A call of a tool is not: that
+	// an upstream acted on nothing is its word only, and a second call could act twice.
 	if resp.StatusCode == http.StatusNotFound && session != "" && out.version == "" && out.method != "initialize" && again {
 		if err := r.regreet(ctx, session); err != nil {
-			r.l.fail(out.call, fmt.Errorf("its session ended, and it opens no other: %w", err), false)
+			r.l.fail(out.call, fmt.Errorf("its session ended, and it opens no other: %w", err), out.method == "tools/call")
+			return
+		}
+		if out.method == "tools/call" {
+			r.l.fail(out.call, errors.New("its session had ended, and another is open now; the call was not sent again"), true)
 			return
 		}
 		r.ask(ctx, out, false)

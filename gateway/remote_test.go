@@ -25,10 +25,18 @@ func TestASessionThatAnUpstreamForgotIsOpenedAgain(t *testing.T) {
 	call(t, s, "echo", text{"x"})
 	h2 := sdk() // it was started again
 	now.Store(&h2)
+	if _, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: text{"lost"}}); err == nil {
+		t.Error("the call that found the session gone was sent again")
+	}
 	if got := call(t, s, "echo", text{"hi"}); got != "one: hi" {
 		t.Errorf("got %q", got)
 	}
-	if g.Restarts("one") != 1 {
+	h3 := sdk()
+	now.Store(&h3)
+	if _, err := s.ListTools(t.Context(), nil); err != nil { // what only reads is asked again
+		t.Error(err)
+	}
+	if g.Restarts("one") != 2 {
 		t.Errorf("%d restarts", g.Restarts("one"))
 	}
 }
