@@ -23,7 +23,6 @@ import (
 type notebook struct {
 	*stage
 	folder, file string
-	vars         []string
 }
 
 const notesRules = `
