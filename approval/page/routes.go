@@ -39,6 +39,8 @@ var table = []route{
 	{"POST", "/signout", session, true, (*Server).signOut},
 	{"GET", "/signin", nobody, false, (*Server).signInPage},
 	{"POST", "/signin", nobody, true, (*Server).signIn},
+	{"POST", "/signin/oidc", nobody, true, (*Server).startSignOn},
+	{"GET", "/signin/oidc/callback", nobody, false, (*Server).finishSignOn}, // not by itself: see there
 	{"GET", "/enrol/{secret}", nobody, false, (*Server).enrolPage},
 	{"POST", "/enrol/{secret}", nobody, true, (*Server).enrol},
 	{"GET", "/static/{name}", nobody, false, (*Server).static},
