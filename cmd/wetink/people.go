@@ -20,6 +20,7 @@ type people struct {
 	*store.Store
 	passphrases *passphrase.Service
 	passkeys    *passkey.Service
+	issuer      string // where they sign in, too; "": nowhere
 }
 
 // OpenPeople opens the one file of the home that knows of people, and makes it if there is none.
@@ -32,7 +33,11 @@ func (c Config) OpenPeople() (*people, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: page.url: %w", ErrConfig, err), s.Close())
 	}
-	return &people{s, passphrase.New(s, nil), keys}, nil
+	who := &people{s, passphrase.New(s, nil), keys, ""}
+	if c.OIDC != nil {
+		who.issuer = c.OIDC.client.Issuer
+	}
+	return who, nil
 }
 
 // verifiers are all that can check an approval here.
@@ -51,7 +56,10 @@ func (p *people) enrolled(ctx context.Context) (bool, error) {
 	if err != nil || phrase {
 		return phrase, err
 	}
-	return p.AnyPasskey(ctx)
+	if key, err := p.AnyPasskey(ctx); err != nil || key {
+		return key, err
+	}
+	return p.AnyIdentity(ctx, p.issuer)
 }
 
 // known makes sure that the OS user is among the people: who owns the home decides in it.

@@ -69,6 +69,11 @@ var peopleEdits = map[string][]peopleEdit{
 	"invitation.person":  {{`UPDATE invitation SET person = 'bo'`, every, signIn}},
 	"invitation.expires": {{`UPDATE invitation SET expires = 1e13`, every, signIn}},
 
+	"identity.tenant":  {{`UPDATE identity SET tenant = 'acme' WHERE person = 'cy'`, every, signIn}},
+	"identity.issuer":  {{`UPDATE identity SET issuer = 'https://evil.example' WHERE person = 'cy'`, every, signIn}},
+	"identity.subject": {{`UPDATE identity SET subject = 'another' WHERE person = 'cy'`, every, signIn}},
+	"identity.person":  {{`UPDATE identity SET person = 'dy' WHERE person = 'cy'`, every, signIn}},
+
 	"passphrase.tenant": {{`UPDATE passphrase SET tenant = 'acme' WHERE person = 'cy'`, "session passkey", byOne}},
 	"passphrase.person": {{`UPDATE passphrase SET person = 'dy' WHERE person = 'cy'`, "session passkey", byOne}},
 	"passphrase.record": {
@@ -108,7 +113,7 @@ var peopleEdits = map[string][]peopleEdit{
 // forging are the columns with which whoever can write the file makes a yes where there was none. That is the OS user,
 // and the threat model has to say so of each.
 var forging = []string{"person.approver", "person.removed", "session.hash", "session.person", "invitation.hash", "invitation.person", "invitation.expires",
-	"passphrase.record", "passkey.person", "passkey.record", "secret.bytes", "decision.at"}
+	"identity.subject", "identity.person", "passphrase.record", "passkey.person", "passkey.record", "secret.bytes", "decision.at"}
 
 func TestAnEditOfAnyColumnOfPeopleAfterApprovalIsRefusedOrHarmless(t *testing.T) {
 	first := newDesk(t)
@@ -209,7 +214,7 @@ func newDesk(t *testing.T) *peopleDesk {
 			}
 			why, err := "", errors.Join(who.AddPerson(ctx, page.Person{ID: id, Approver: true, Created: time.Now()}), who.PutPasskeyRecord(ctx, "", id, credential(id), record),
 				who.AddInvitation(ctx, page.Invitation{Hash: sha256.Sum256([]byte(id)), Person: id, Expires: time.Now().Add(time.Hour)}),
-				who.SetCursor(ctx, "of "+string(id), 1), who.PutSubscription(ctx, "", id, "https://push.example/"+string(id), []byte("x")))
+				who.SetCursor(ctx, "of "+string(id), 1), who.BindIdentity(ctx, "", id, "https://id.example", "subject of "+string(id)), who.PutSubscription(ctx, "", id, "https://push.example/"+string(id), []byte("x")))
 			if err == nil {
 				why, err = who.passphrases.Set(ctx, "", id, phraseOf(id))
 			}
