@@ -17,13 +17,13 @@ import (
 )
 
 // keys are derived from the one secret of the store, so that no MAC can be taken for one of another kind.
-type keys struct{ link, form, state, session, conceal secret.Bytes }
+type keys struct{ link, form, state, session, conceal, relogin secret.Bytes }
 
 func derive(from secret.Bytes) keys {
 	key := func(of string) secret.Bytes {
 		return secret.New(mac(from, []byte("wetink/page/"+of+"/v1")))
 	}
-	return keys{key("link"), key("form"), key("state"), key("session"), key("conceal")}
+	return keys{key("link"), key("form"), key("state"), key("session"), key("conceal"), key("relogin")}
 }
 
 // mac over parts, each preceded by its length: no two lists of parts are the same bytes.

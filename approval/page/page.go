@@ -7,8 +7,8 @@
 //   - GET and HEAD change nothing, but for the answer of a sign-in at an issuer. A decision is a POST from our own page, with a form that binds the change, the digest
 //     and the revision that were drawn, the browser's session and a nonce; one that moved meanwhile is not decided.
 //   - The page works without scripts, but for passkeys, which need one.
-//   - What the record may say of an approval is what reached the server: a session (level Session), a passphrase given
-//     for this change (Reauth), a signature of a passkey (Passkey).
+//   - What the record may say of an approval is what reached the server: a session (level Session), a passphrase given or
+//     a sign-in made for this change (Reauth), a signature of a passkey (Passkey).
 //
 // # What is not promised
 //

@@ -72,7 +72,7 @@ func open(t *testing.T, level wetink.Level, more ...func(*page.Options)) *office
 	o := &office{t: t, store: storetest.NewMemory(), now: time.Now().Add(time.Hour), pass: phrases{"ana": "five words make a phrase", "bo": "five other words here"}}
 	o.issuer = &counter{}
 	o.company = &page.SignOn{Issuer: o.issuer, Name: "Firm", Approvers: []string{"approvers", "board"}}
-	o.kit = wetinktest.New(t, &wetink.Options{Policy: wetink.Floor{Level: level, People: 1}, TTL: 24 * time.Hour, Verifiers: map[string]wetink.Verifier{page.EvidenceSession: page.Verifier(o.store), wetink.EvidenceReauth: page.Entitled(o.store, o.pass)}})
+	o.kit = wetinktest.New(t, &wetink.Options{Policy: wetink.Floor{Level: level, People: 1}, TTL: 24 * time.Hour, Verifiers: map[string]wetink.Verifier{page.EvidenceSession: page.Verifier(o.store), wetink.EvidenceReauth: page.Entitled(o.store, o.pass), wetink.EvidenceRelogin: page.ReloginVerifier(o.store, "https://id.example")}})
 	o.kit.Target.Put("a", `{"n":1,"secret":"only for ana"}`)
 	for _, p := range []page.Person{{ID: "ana", Approver: true, Created: o.now}, {ID: "bo", Created: o.now}} {
 		if err := o.store.AddPerson(t.Context(), p); err != nil {

@@ -28,6 +28,7 @@ var table = []route{
 	{"POST", "/undo", session, true, (*Server).undoChosen},
 	{"GET", "/c/{alias}", session, false, (*Server).detail},
 	{"POST", "/c/{alias}/approve", session, true, (*Server).approve},
+	{"POST", "/c/{alias}/prove", session, true, (*Server).prove},
 	{"POST", "/c/{alias}/reject", session, true, (*Server).reject},
 	{"POST", "/c/{alias}/again", session, true, (*Server).again},
 	{"POST", "/c/{alias}/undo", session, true, (*Server).undo},

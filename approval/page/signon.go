@@ -50,6 +50,7 @@ type trip struct {
 	State []byte    `json:"state"`
 	Next  string    `json:"next"`
 	Fresh bool      `json:"fresh"`
+	Asked *asked    `json:"asked,omitempty"` // the change that it is for; nil: to sign in
 	Ends  time.Time `json:"ends"`
 }
 
@@ -109,6 +110,10 @@ func (p *Server) finishSignOn(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		p.opt.Log.InfoContext(r.Context(), "a sign-in at the issuer was refused", "err", err)
 		p.drawSignIn(w, r, http.StatusUnauthorized, "/", "The sign-in with "+p.opt.SignOn.Name+" did not work. Nothing was done. Begin again, in this browser.")
+		return
+	}
+	if t.Asked != nil {
+		p.proved(w, r, t, id)
 		return
 	}
 	who, err := p.member(context.WithoutCancel(r.Context()), id)

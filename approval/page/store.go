@@ -106,6 +106,8 @@ type Identities interface {
 	// subject of that issuer. What is bound already may be bound again. It is one step: of two subjects that come for one
 	// person at once, one gets it.
 	BindIdentity(ctx context.Context, tenant wetink.Tenant, person wetink.Person, issuer, subject string) error
+	// AnyIdentity reports whether somebody of any tenant who was not removed is a subject of that issuer.
+	AnyIdentity(ctx context.Context, issuer string) (bool, error)
 }
 
 // Decisions are what people decided on the page and how long they looked, so that they can be told.

@@ -42,12 +42,16 @@ func (c Config) OpenPeople() (*people, error) {
 
 // verifiers are all that can check an approval here.
 func (p *people) verifiers() map[string]wetink.Verifier {
-	return map[string]wetink.Verifier{
+	list := map[string]wetink.Verifier{
 		wetink.EvidenceTerminal: terminal.Verifier(),
 		wetink.EvidenceReauth:   page.Entitled(p, p.passphrases.Verifier()),
 		passkey.EvidenceKind:    page.Entitled(p, p.passkeys.Verifier()),
 		page.EvidenceSession:    page.Verifier(p),
 	}
+	if p.issuer != "" {
+		list[wetink.EvidenceRelogin] = page.ReloginVerifier(p, p.issuer)
+	}
+	return list
 }
 
 // enrolled reports whether anybody can prove who they are.

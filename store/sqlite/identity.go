@@ -58,7 +58,7 @@ func (s *Store) BindIdentity(ctx context.Context, tenant wetink.Tenant, person w
 	})
 }
 
-// AnyIdentity reports whether anybody who was not removed has signed in at an issuer.
+// AnyIdentity implements page.Identities.
 func (s *Store) AnyIdentity(ctx context.Context, issuer string) (found bool, err error) {
 	err = s.read(ctx, func(*sqlite.Row) error { found = true; return nil },
 		`SELECT 1 FROM identity t JOIN person p ON p.tenant = t.tenant AND p.id = t.person WHERE t.issuer = ? AND p.removed = 0 LIMIT 1`, issuer)

@@ -216,6 +216,15 @@ func (m *Memory) Identity(_ context.Context, tenant wetink.Tenant, issuer, subje
 	return "", page.ErrUnknown
 }
 
+// AnyIdentity implements page.Identities.
+func (m *Memory) AnyIdentity(_ context.Context, issuer string) (bool, error) {
+	defer m.lock()()
+	return slices.ContainsFunc(m.identities, func(i identity) bool {
+		n := m.find(i.tenant, i.person)
+		return i.issuer == issuer && n >= 0 && m.people[n].Removed.IsZero()
+	}), nil
+}
+
 // BindIdentity implements page.Identities.
 func (m *Memory) BindIdentity(_ context.Context, tenant wetink.Tenant, person wetink.Person, issuer, subject string) error {
 	defer m.lock()()

@@ -215,12 +215,20 @@ func identities(t *testing.T, a, b page.Store) {
 			t.Errorf("%s as %s of %s: %v, want %v", who, subject, issuer, err, want)
 		}
 	}
+	any := func(want bool) {
+		t.Helper()
+		if got, err := b.AnyIdentity(ctx, at); err != nil || got != want {
+			t.Errorf("anybody of the issuer is there: %t, %v", got, err)
+		}
+	}
+	any(false)
 	_, err := a.Identity(ctx, "", at, "1")
 	unknown(t, "a subject of nobody", err)
 	bind(a, "ana", at, "1", page.ErrUnknown)
 	must(t, errors.Join(a.AddPerson(ctx, page.Person{ID: "ana", Created: now}), a.AddPerson(ctx, page.Person{ID: "bo", Created: now}),
 		a.AddPerson(ctx, page.Person{Tenant: "other", ID: "bo", Created: now})))
 	bind(a, "ana", at, "1", nil)
+	any(true)
 	bind(b, "ana", at, "1", nil) // the next sign-in
 	bind(b, "ana", at, "2", page.ErrTaken)
 	bind(b, "bo", at, "1", page.ErrTaken)
@@ -251,8 +259,13 @@ func identities(t *testing.T, a, b page.Store) {
 	if who, err := b.Identity(ctx, "", at, "1"); err != nil || who != "ana" {
 		t.Errorf("of somebody who was removed: %s %v", who, err)
 	}
+	must(t, a.UpdatePerson(ctx, page.Person{ID: "bo", Removed: now}))
+	any(true) // bo of another tenant
+	must(t, a.UpdatePerson(ctx, page.Person{Tenant: "other", ID: "bo", Removed: now}))
+	any(false)
 	bind(b, "ana", at, "1", page.ErrUnknown)
-	bind(b, "bo", at, "1", page.ErrTaken)
+	must(t, a.AddPerson(ctx, page.Person{ID: "cy", Created: now}))
+	bind(b, "cy", at, "1", page.ErrTaken)
 }
 
 func removal(t *testing.T, a, b page.Store) {
