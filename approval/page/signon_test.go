@@ -186,6 +186,25 @@ func TestAnAnswerOfAnIssuerCountsInTheBrowserThatAskedOnly(t *testing.T) {
 	}
 }
 
+// An issuer that took any state for ours would still not sign anybody in who did not ask.
+func TestAnAnswerOfAnIssuerNeedsItsCookie(t *testing.T) {
+	o := open(t, wetink.Session)
+	o.company.Issuer = credulous{o.issuer}
+	o.issuer.id = identity("1", "cy", "approvers")
+	for _, cookie := range []string{"", "wetink-7433-oidc=", "wetink-7433-oidc=eyJzdGF0ZSI6IiJ9"} {
+		if code, _, h := (&browser{o: o, cookie: cookie}).home("/signin/oidc/callback?state=x&code=y"); code != http.StatusUnauthorized || strings.Contains(strings.Join(h.Values("Set-Cookie"), ""), "wetink-7433=") {
+			t.Errorf("%q: %d %v", cookie, code, h)
+		}
+	}
+}
+
+// credulous is an Issuer that checks nothing.
+type credulous struct{ *counter }
+
+func (c credulous) Finish(context.Context, []byte, url.Values) (page.Identity, error) {
+	return c.id, nil
+}
+
 func TestTheCookieOfATripIsSealedAndShort(t *testing.T) {
 	for origin, want := range map[string]string{origin: "wetink-7433-oidc=", "https://ink.example": "__Host-wetink-oidc="} {
 		o := open(t, wetink.Session)
@@ -204,7 +223,7 @@ func TestTheCookieOfATripIsSealedAndShort(t *testing.T) {
 				t.Errorf("%s lacks %s", c, part)
 			}
 		}
-		if strings.Contains(c, "Secure") != strings.HasPrefix(origin, "https") || strings.Contains(c, "Domain") || strings.Contains(decoded(c), "secret of this flow") {
+		if strings.Contains(c, "Secure") != strings.HasPrefix(origin, "https") || strings.Contains(c, "Domain") || strings.Contains(decoded(c), `"state":`) {
 			t.Error(c)
 		}
 	}
