@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -103,12 +104,18 @@ func (p *Server) finishSignOn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t, err := p.arrive(w, r)
+	level := slog.LevelInfo // anybody can send this
 	var id Identity
 	if err == nil {
+		level = slog.LevelWarn // somebody who began here: it may be the configuration, or a clock
 		id, err = p.opt.SignOn.Issuer.Finish(r.Context(), t.State, r.URL.Query())
 	}
 	if err != nil {
-		p.opt.Log.InfoContext(r.Context(), "a sign-in at the issuer was refused", "err", err)
+		p.opt.Log.Log(r.Context(), level, "a sign-in at the issuer was refused", "err", err)
+		if t.Asked != nil {
+			p.message(w, r, http.StatusUnauthorized, "That did not prove who you are", "Nothing was decided. Look at the change again, and begin again.")
+			return
+		}
 		p.drawSignIn(w, r, http.StatusUnauthorized, "/", "The sign-in with "+p.opt.SignOn.Name+" did not work. Nothing was done. Begin again, in this browser.")
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/approval/oidc/oidctest"
@@ -165,6 +166,40 @@ func TestATeamApprovesAfterItSignedInAtItsIssuer(t *testing.T) {
 	}
 	if done, _, err := k.Apply(t.Context(), wetinktest.By, c.ID, nil); err != nil || done.Status != wetink.Applied {
 		t.Errorf("%s %v", done.Status, err)
+	}
+	// What needs more than a session needs a sign-in made for it, which the issuer dates.
+	strict := *o
+	strict.Policy = wetink.Floor{Level: wetink.Reauth, People: 1}
+	k = wetinktest.On(ledger, target, &strict)
+	if p, err = page.New(t.Context(), deskOrigin, k.Engine, ledger, who, &page.Options{SignOn: signOn, Arm: 1}); err != nil {
+		t.Fatal(err)
+	}
+	b.page = p
+	c, _, err = k.Preview(t.Context(), "test", wetink.Request{By: wetink.Principal{Person: "ana", Client: "agent"}, Args: []byte(`{"ops":[{"action":"update","object":"a","set":{"n":3}}]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = strings.TrimPrefix(p.Link(c), deskOrigin)
+	drawn := func() url.Values {
+		return url.Values{"form": formField.FindStringSubmatch(b.send("GET", path, "same-origin", nil).Body.String())[1:2]}
+	}
+	issuer.Stubborn, issuer.SignedIn = true, time.Now().Add(-time.Minute)
+	if w := b.viaIssuer(path+"/prove", drawn()); w.Code != http.StatusUnauthorized {
+		t.Errorf("an issuer that asked for nothing: %d", w.Code)
+	}
+	issuer.Stubborn = false
+	if w := b.viaIssuer(path+"/prove", drawn()); w.Code != http.StatusSeeOther || w.Header().Get("Location") != path {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if w := b.send("POST", path+"/approve", "same-origin", drawn()); w.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	done, _, err := k.Apply(t.Context(), wetinktest.By, c.ID, nil)
+	if err != nil || done.Status != wetink.Applied {
+		t.Fatalf("%s %v", done.Status, err)
+	}
+	if got, want := done.Approvals[0].Sentence(), "ana@firm.example re-authenticated with "+issuer.URL+" at "+issuer.SignedIn.UTC().Format(time.RFC3339)+" for this exact change."; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 	// Out of the group, they are let in, and decide nothing any more about what others asked for.
 	issuer.Claims["groups"] = []string{"staff"}
