@@ -2,6 +2,7 @@ package wetink
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -64,6 +65,10 @@ func (a Approval) Sentence() string {
 	case Session:
 		return fmt.Sprintf("A browser session of %s sent the approval for this exact change after it was shown.", a.Evidence.By)
 	case Reauth:
+		var r Relogin
+		if a.Evidence.Kind == EvidenceRelogin && json.Unmarshal(a.Evidence.Data, &r) == nil {
+			return fmt.Sprintf("%s re-authenticated with %s at %s for this exact change.", a.Evidence.By, r.Issuer, r.At.UTC().Format(time.RFC3339))
+		}
 		return fmt.Sprintf("%s re-authenticated at %s for this exact change.", a.Evidence.By, a.At.UTC().Format(time.RFC3339))
 	case Passkey:
 		return fmt.Sprintf("A passkey registered to %s signed this exact change. Anyone can check the signature.", a.Evidence.By)
@@ -83,9 +88,18 @@ const (
 	EvidenceTicket   = "ticket"   // Agent or Host, as the ticket was minted
 	EvidenceTerminal = "terminal" // Host
 	EvidenceReauth   = "reauth"   // Reauth
+	EvidenceRelogin  = "oidc"     // Reauth, at an issuer: Data is a Relogin
 	EvidenceOrdered  = "ordered"  // a compensation: the parent's Terms are the approval
 	EvidencePolicy   = "policy"   // Auto: nobody was asked
 )
+
+// Relogin is what Evidence of a proof at an issuer (OpenID Connect) says in its Data, as JSON.
+type Relogin struct {
+	Issuer  string    `json:"issuer"`
+	Subject string    `json:"subject"`
+	At      time.Time `json:"at"`  // when they proved who they are, as the issuer says (auth_time)
+	MAC     []byte    `json:"mac"` // by the page that saw it, over this and the change
+}
 
 // Evidence is raw material: what reached us, over which channel. Data verifies offline where it can.
 type Evidence struct {

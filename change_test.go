@@ -196,9 +196,9 @@ func TestEventBytesAreFrozen(t *testing.T) {
 
 func TestSentencesSayNoMoreThanTheLevelProves(t *testing.T) {
 	for level := wetink.Auto; level <= wetink.Passkey; level++ {
-		for _, kind := range []string{wetink.EvidenceTicket, wetink.EvidenceTerminal, wetink.EvidenceReauth, wetink.EvidenceOrdered, wetink.EvidencePolicy, "other"} {
+		for _, kind := range []string{wetink.EvidenceTicket, wetink.EvidenceTerminal, wetink.EvidenceReauth, wetink.EvidenceRelogin, wetink.EvidenceOrdered, wetink.EvidencePolicy, "other"} {
 			for _, via := range []string{"", wetink.DeliveredResult, wetink.DeliveredCard, wetink.DeliveredTerminal} {
-				s := strings.ToLower(wetink.Approval{Level: level, Evidence: wetink.Evidence{Kind: kind, Via: via, By: "ana"}}.Sentence())
+				s := strings.ToLower(wetink.Approval{Level: level, Evidence: wetink.Evidence{Kind: kind, Via: via, By: "ana", Data: []byte(`{"issuer":"https://id.example"}`)}}.Sentence())
 				for word, from := range map[string]wetink.Level{"human": wetink.Passkey + 1, "verified": wetink.Passkey + 1, "signed this": wetink.Passkey, "re-authenticated": wetink.Reauth} {
 					if level < from && strings.Contains(s, word) {
 						t.Errorf("%s %s says %q", level, kind, s)

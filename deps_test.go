@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 
 // only says who may import a module or folder at all, tests included.
 var only = map[string][]string{
+	"github.com/coreos/go-oidc":       {"approval/oidc", "cmd"},
 	"github.com/go-webauthn/webauthn": {"approval/passkey", "cmd"},
 	"github.com/ncruces/go-sqlite3":   {"internal/sqlite"},
 }

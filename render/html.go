@@ -452,7 +452,7 @@ func says(c wetink.Change) template.HTML {
 // needsWords say what a level asks of a person.
 var needsWords = map[wetink.Level]string{
 	wetink.Auto: "nothing", wetink.Agent: "A1, the agent's token", wetink.Host: "A2, a press in the host or at a terminal",
-	wetink.Session: "A3, this page", wetink.Reauth: "A4, your passphrase again", wetink.Passkey: "A5, your passkey",
+	wetink.Session: "A3, this page", wetink.Reauth: "A4, your passphrase or sign-in again", wetink.Passkey: "A5, your passkey",
 }
 
 func (s *sheet) proof(t wetink.Terms, c wetink.Change) {

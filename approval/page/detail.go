@@ -32,6 +32,8 @@ type detail struct {
 	Button      string
 	Risky       bool
 	Passphrase  bool
+	Prove       string // name of the issuer where the visitor has to prove who they are first
+	Proved      string // that they did
 	Options     string // of a passkey
 	NoPasskey   bool
 	Typed       string // what has to be typed; "" if nothing has to
@@ -210,6 +212,8 @@ func (p *Server) deciding(r *http.Request, d *detail, c wetink.Change, t wetink.
 		d.CanDecide, d.People = false, d.People+" You have. One more person has to."
 	}
 	switch {
+	case t.Require.Level == wetink.Reauth && p.byIssuer(v.session):
+		p.offerIssuer(r, d, c)
 	case t.Require.Level == wetink.Reauth:
 		d.Passphrase = p.opt.Passphrases != nil
 		if p.opt.Passphrases == nil {
@@ -386,6 +390,9 @@ func (p *Server) approve(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusConflict, sentence(err))
 		return
 	}
+	if ev.Kind == wetink.EvidenceRelogin {
+		http.SetCookie(w, p.proofCookie("", -time.Second)) // it has served
+	}
 	p.decided(r, c, f, true)
 	http.Redirect(w, r, p.path(c), http.StatusSeeOther)
 }
@@ -402,6 +409,13 @@ func (p *Server) evidence(r *http.Request, c wetink.Change, t wetink.Terms, f fo
 		return ev, "", nil
 	case t.Require.Level >= wetink.Passkey:
 		return ev, "It needs your passkey, which needs JavaScript. Nothing was sent.", nil
+	case t.Require.Level == wetink.Reauth && p.byIssuer(v.session):
+		proof, ok := p.proofOf(r, c)
+		if !ok {
+			return ev, "Prove first, with " + p.opt.SignOn.Name + ", who you are. Nothing was sent.", nil
+		}
+		ev, err = p.reloginEvidence(c, proof, f.Shown)
+		return ev, "", err
 	case t.Require.Level == wetink.Reauth && p.opt.Passphrases != nil:
 		ev, wrong, err := p.opt.Passphrases.Approve(ctx, c, v.person.ID, "page", f.Shown, secret.New([]byte(r.FormValue("pass"))))
 		switch {

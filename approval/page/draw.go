@@ -20,6 +20,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"reveal": render.Reveal,
 	"when":   func(t time.Time) string { return t.Format("Mon 2 Jan, 15:04") },
 	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"how":    how,
 	"text":   func(d wetink.Digest) string { return d.String() },
 }).ParseFS(templateFiles, "templates/*.html"))
 
@@ -40,6 +41,8 @@ type page struct {
 	// sign-in, enrolment and settings
 	Passkey    *ceremony
 	Passphrase bool
+	SignOn     string // name of the issuer; "": none
+	ProveAgain bool   // at the issuer, before proofs are changed
 	Name       string
 	PushKey    string
 	Passkeys   []PasskeyInfo
@@ -97,6 +100,15 @@ func (p *Server) freshForm(r *http.Request, purpose string, c wetink.Change) str
 	f := form{Nonce: make([]byte, nonceSize), Shown: p.opt.Now(), Rev: c.Rev}
 	rand.Read(f.Nonce)
 	return p.seal(f, purpose, visiting(r).session.Hash, c)
+}
+
+// how a session began, in words.
+func how(s string) string {
+	switch s {
+	case howIssuer, howIssuerFresh:
+		return "at the issuer"
+	}
+	return "with a " + s
 }
 
 func left(d time.Duration) string {

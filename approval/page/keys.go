@@ -1,6 +1,8 @@
 package page
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
@@ -15,13 +17,13 @@ import (
 )
 
 // keys are derived from the one secret of the store, so that no MAC can be taken for one of another kind.
-type keys struct{ link, form, state, session secret.Bytes }
+type keys struct{ link, form, state, session, conceal, relogin secret.Bytes }
 
 func derive(from secret.Bytes) keys {
 	key := func(of string) secret.Bytes {
 		return secret.New(mac(from, []byte("wetink/page/"+of+"/v1")))
 	}
-	return keys{key("link"), key("form"), key("state"), key("session")}
+	return keys{key("link"), key("form"), key("state"), key("session"), key("conceal"), key("relogin")}
 }
 
 // mac over parts, each preceded by its length: no two lists of parts are the same bytes.
@@ -122,4 +124,33 @@ func (p *Server) unsealState(purpose, s string) ([]byte, error) {
 		return nil, errForm
 	}
 	return b[sha256.Size:], nil
+}
+
+// conceal seals what a browser keeps for us and must not read: AES-256-GCM, bound to its purpose.
+func (p *Server) conceal(purpose string, b []byte) string {
+	return base64.RawURLEncoding.EncodeToString(aead(p.keys.conceal).Seal(nil, nil, b, []byte(purpose)))
+}
+
+func (p *Server) reveal(purpose, s string) ([]byte, error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return nil, errForm
+	}
+	if b, err = aead(p.keys.conceal).Open(nil, nil, b, []byte(purpose)); err != nil {
+		return nil, errForm
+	}
+	return b, nil
+}
+
+// aead of a derived key, which always has 32 bytes. It chooses its nonces.
+func aead(key secret.Bytes) cipher.AEAD {
+	block, err := aes.NewCipher(key.Reveal())
+	if err != nil {
+		panic(err)
+	}
+	a, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err)
+	}
+	return a
 }

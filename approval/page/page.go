@@ -4,11 +4,11 @@
 // # What is promised
 //
 //   - A link carries no power: whoever opens it has to be signed in, and to have asked for the change or be an approver.
-//   - GET and HEAD change nothing. A decision is a POST from our own page, with a form that binds the change, the digest
+//   - GET and HEAD change nothing, but for the answer of a sign-in at an issuer. A decision is a POST from our own page, with a form that binds the change, the digest
 //     and the revision that were drawn, the browser's session and a nonce; one that moved meanwhile is not decided.
 //   - The page works without scripts, but for passkeys, which need one.
-//   - What the record may say of an approval is what reached the server: a session (level Session), a passphrase given
-//     for this change (Reauth), a signature of a passkey (Passkey).
+//   - What the record may say of an approval is what reached the server: a session (level Session), a passphrase given or
+//     a sign-in made for this change (Reauth), a signature of a passkey (Passkey).
 //
 // # What is not promised
 //
@@ -62,6 +62,7 @@ type Options struct {
 	Passkeys    Passkeys    // nil: none
 	Passphrases Passphrases // nil: none
 	Push        Push        // nil: browsers are not told
+	SignOn      *SignOn     // nil: nobody signs in at an issuer
 	// Render says how changes of a target are drawn; nil: as they stand.
 	Render func(target string) *render.Options
 	// Exclude makes the request of some of a change's rows only; nil, or false: rows cannot be left out.

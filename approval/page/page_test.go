@@ -57,25 +57,29 @@ func (phrases) Reach(context.Context) wetink.Level { return wetink.Reauth }
 
 // office is a page with a ledger, a target and two people: ana is an approver, bo is not.
 type office struct {
-	t      *testing.T
-	kit    *wetinktest.Kit
-	store  *storetest.Memory
-	server *page.Server
-	now    time.Time
-	pass   phrases
+	t       *testing.T
+	kit     *wetinktest.Kit
+	store   *storetest.Memory
+	server  *page.Server
+	now     time.Time
+	pass    phrases
+	issuer  *counter
+	company *page.SignOn
 }
 
 func open(t *testing.T, level wetink.Level, more ...func(*page.Options)) *office {
 	t.Helper()
 	o := &office{t: t, store: storetest.NewMemory(), now: time.Now().Add(time.Hour), pass: phrases{"ana": "five words make a phrase", "bo": "five other words here"}}
-	o.kit = wetinktest.New(t, &wetink.Options{Policy: wetink.Floor{Level: level, People: 1}, TTL: 24 * time.Hour, Verifiers: map[string]wetink.Verifier{page.EvidenceSession: page.Verifier(o.store), wetink.EvidenceReauth: page.Entitled(o.store, o.pass)}})
+	o.issuer = &counter{}
+	o.company = &page.SignOn{Issuer: o.issuer, Name: "Firm", Approvers: []string{"approvers", "board"}}
+	o.kit = wetinktest.New(t, &wetink.Options{Policy: wetink.Floor{Level: level, People: 1}, TTL: 24 * time.Hour, Verifiers: map[string]wetink.Verifier{page.EvidenceSession: page.Verifier(o.store), wetink.EvidenceReauth: page.Entitled(o.store, o.pass), wetink.EvidenceRelogin: page.ReloginVerifier(o.store, "https://id.example")}})
 	o.kit.Target.Put("a", `{"n":1,"secret":"only for ana"}`)
 	for _, p := range []page.Person{{ID: "ana", Approver: true, Created: o.now}, {ID: "bo", Created: o.now}} {
 		if err := o.store.AddPerson(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	opt := &page.Options{Passphrases: o.pass, Now: func() time.Time { return o.now }, Zone: time.UTC}
+	opt := &page.Options{Passphrases: o.pass, SignOn: o.company, Now: func() time.Time { return o.now }, Zone: time.UTC}
 	for _, f := range more {
 		f(opt)
 	}
@@ -125,10 +129,19 @@ func (b *browser) send(r *http.Request) (int, string, http.Header) {
 	b.o.server.ServeHTTP(w, r)
 	res := w.Result()
 	for _, c := range res.Cookies() {
-		b.cookie = c.Name + "=" + c.Value
+		b.cookie = keep(b.cookie, c)
 	}
 	body, _ := io.ReadAll(res.Body)
 	return res.StatusCode, string(body), res.Header
+}
+
+// keep is a jar: cookies by name, without those that end.
+func keep(jar string, c *http.Cookie) string {
+	kept := slices.DeleteFunc(strings.Split(jar, "; "), func(s string) bool { return s == "" || strings.HasPrefix(s, c.Name+"=") })
+	if c.MaxAge >= 0 {
+		kept = append(kept, c.Name+"="+c.Value)
+	}
+	return strings.Join(kept, "; ")
 }
 
 func request(method, path string, form url.Values) *http.Request {

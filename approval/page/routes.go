@@ -28,6 +28,7 @@ var table = []route{
 	{"POST", "/undo", session, true, (*Server).undoChosen},
 	{"GET", "/c/{alias}", session, false, (*Server).detail},
 	{"POST", "/c/{alias}/approve", session, true, (*Server).approve},
+	{"POST", "/c/{alias}/prove", session, true, (*Server).prove},
 	{"POST", "/c/{alias}/reject", session, true, (*Server).reject},
 	{"POST", "/c/{alias}/again", session, true, (*Server).again},
 	{"POST", "/c/{alias}/undo", session, true, (*Server).undo},
@@ -39,6 +40,8 @@ var table = []route{
 	{"POST", "/signout", session, true, (*Server).signOut},
 	{"GET", "/signin", nobody, false, (*Server).signInPage},
 	{"POST", "/signin", nobody, true, (*Server).signIn},
+	{"POST", "/signin/oidc", nobody, true, (*Server).startSignOn},
+	{"GET", "/signin/oidc/callback", nobody, false, (*Server).finishSignOn}, // not by itself: see there
 	{"GET", "/enrol/{secret}", nobody, false, (*Server).enrolPage},
 	{"POST", "/enrol/{secret}", nobody, true, (*Server).enrol},
 	{"GET", "/static/{name}", nobody, false, (*Server).static},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/wetink/wetink"
@@ -31,7 +32,14 @@ func (p *Server) drawSignIn(w http.ResponseWriter, r *http.Request, code int, ne
 		p.fail(w, r, err)
 		return
 	}
-	p.draw(w, r, code, "signin", page{Title: "Sign in", Next: next, Problem: problem, Passkey: c, Passphrase: p.opt.Passphrases != nil, Origin: p.origin.Host})
+	p.draw(w, r, code, "signin", page{Title: "Sign in", Next: next, Problem: problem, Passkey: c, Passphrase: p.opt.Passphrases != nil, SignOn: p.signOnName(), Origin: p.origin.Host})
+}
+
+func (p *Server) signOnName() string {
+	if p.opt.SignOn == nil {
+		return ""
+	}
+	return p.opt.SignOn.Name
 }
 
 func (p *Server) beginSignIn(ctx context.Context) (*ceremony, error) {
@@ -219,6 +227,12 @@ func (p *Server) addProof(r *http.Request, who Person) (how, problem string, err
 // that into a passphrase or a passkey of their own.
 const freshSignIn = 10 * time.Minute
 
+// fresh: a session that the issuer opened by itself, because the browser has one there, proves nobody's presence, however
+// new it is.
+func (p *Server) fresh(s Session) bool {
+	return p.opt.Now().Sub(s.Created) < freshSignIn && s.How != howIssuer
+}
+
 // settings is the page of the one who is signed in.
 func (p *Server) settings(w http.ResponseWriter, r *http.Request) {
 	p.drawSettings(w, r, http.StatusOK, "")
@@ -227,6 +241,9 @@ func (p *Server) settings(w http.ResponseWriter, r *http.Request) {
 func (p *Server) drawSettings(w http.ResponseWriter, r *http.Request, code int, problem string) {
 	v, ctx := visiting(r), r.Context()
 	d := page{Title: "Settings", Problem: problem, Passphrase: p.opt.Passphrases != nil}
+	if strings.HasPrefix(v.session.How, howIssuer) && !p.fresh(v.session) {
+		d.SignOn, d.ProveAgain = p.signOnName(), p.opt.SignOn != nil
+	}
 	var err error
 	if p.opt.Passkeys != nil {
 		if d.Passkeys, err = p.opt.Passkeys.List(ctx, v.person.Tenant, v.person.ID); err == nil {
@@ -260,7 +277,7 @@ func (p *Server) change(w http.ResponseWriter, r *http.Request) {
 	}
 	var err error
 	problem, do := "", r.FormValue("do")
-	if fresh := p.opt.Now().Sub(v.session.Created) < freshSignIn; (do == "add" || do == "remove") && !fresh {
+	if fresh := p.fresh(v.session); (do == "add" || do == "remove") && !fresh {
 		p.drawSettings(w, r, http.StatusForbidden, "To change how you sign in, sign out and in again first. Nothing was changed.")
 		return
 	}
@@ -299,7 +316,7 @@ func (p *Server) removePasskey(ctx context.Context, v visitor, id string) (probl
 	if err != nil {
 		return "", err
 	}
-	if len(list) == 1 && list[0].ID == id && v.session.How != "oidc" {
+	if len(list) == 1 && list[0].ID == id && !strings.HasPrefix(v.session.How, howIssuer) {
 		phrase := false
 		if p.opt.Passphrases != nil {
 			phrase, err = p.opt.Passphrases.Has(ctx, v.person.Tenant, v.person.ID)

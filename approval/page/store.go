@@ -22,6 +22,7 @@ type Store interface {
 	People
 	Sessions
 	Invitations
+	Identities
 	Decisions
 	// Secret returns 32 random bytes, made at the first call and the same for every process from then on. Links,
 	// forms and the evidence of a browser session are bound by keys that are derived from it.
@@ -70,7 +71,7 @@ type Session struct {
 	Hash    wetink.Digest // SHA-256 of the cookie's secret
 	Tenant  wetink.Tenant
 	Person  wetink.Person
-	How     string // "passkey", "passphrase", "invitation", "oidc"
+	How     string // "passkey", "passphrase", "oidc"; "oidc, fresh" after a proof that was made for it
 	Agent   string // the browser's own name, for the list of sessions; at most 200 bytes
 	Created time.Time
 	Seen    time.Time
@@ -94,6 +95,19 @@ type Invitation struct {
 	Tenant  wetink.Tenant
 	Person  wetink.Person
 	Expires time.Time
+}
+
+// Identities say which person a subject of an issuer is (OpenID Connect Core 1.0, section 5.7).
+type Identities interface {
+	// Identity is ErrUnknown for a subject that is nobody's. Of somebody who was removed it still says who: a subject does not
+	// become somebody else.
+	Identity(ctx context.Context, tenant wetink.Tenant, issuer, subject string) (wetink.Person, error)
+	// BindIdentity is ErrUnknown for who is not there, and ErrTaken if the subject is somebody else's, or the person another
+	// subject of that issuer. What is bound already may be bound again. It is one step: of two subjects that come for one
+	// person at once, one gets it.
+	BindIdentity(ctx context.Context, tenant wetink.Tenant, person wetink.Person, issuer, subject string) error
+	// AnyIdentity reports whether somebody of any tenant who was not removed is a subject of that issuer.
+	AnyIdentity(ctx context.Context, issuer string) (bool, error)
 }
 
 // Decisions are what people decided on the page and how long they looked, so that they can be told.

@@ -59,7 +59,7 @@ func (c *CheckCmd) Run(ctx context.Context) error {
 	if c.Change != "" {
 		return c.match(ctx, s, r)
 	}
-	return c.list(s, path, r, floor)
+	return c.list(ctx, s, path, r, floor)
 }
 
 // refuse says what is wrong. As JSON it is the object of every error, and the mistakes one by one, for an editor.
@@ -152,19 +152,30 @@ func ruleAsJSON(r rules.Rule) ruleJSON {
 	return ruleJSON{Name: r.Name, Line: r.Line, When: r.When, Words: r.Words(), Why: r.Why}
 }
 
-func (c *CheckCmd) list(s *session, path string, r *rules.Rules, floor wetink.Require) error {
+func (c *CheckCmd) list(ctx context.Context, s *session, path string, r *rules.Rules, floor wetink.Require) error {
+	signIn := []string{}
+	if s.cfg.OIDC != nil {
+		anybody, err := s.people.AnyIdentity(ctx, s.people.issuer)
+		if err != nil {
+			return err
+		}
+		signIn = s.cfg.OIDC.says(anybody)
+	}
 	if s.json {
 		list := []ruleJSON{}
 		for _, rule := range r.List() {
 			list = append(list, ruleAsJSON(rule))
 		}
-		return s.printJSON(map[string]any{"file": path, "version": r.Version(), "floor": floor, "rules": list, "notes": append([]string{}, r.Notes()...)})
+		return s.printJSON(map[string]any{"sign_in": signIn, "file": path, "version": r.Version(), "floor": floor, "rules": list, "notes": append([]string{}, r.Notes()...)})
 	}
 	s.say("%s is good. Each change needs at least %s, of %s.\n", render.Line(path), called(floor.Level), persons(floor))
 	for _, rule := range r.List() {
 		s.say("%d: %s: %s\n", rule.Line, render.Line(rule.Name), render.Line(rule.Words()))
 	}
 	s.say("What cannot be undone needs reauth, whatever the rules say.\n")
+	for _, line := range signIn {
+		s.say("%s\n", line)
+	}
 	for _, n := range r.Notes() {
 		s.say("note: %s\n", render.Line(n))
 	}

@@ -39,6 +39,7 @@ type Config struct {
 
 	Page       *url.URL // origin of the approval page, as a person's browser sees it
 	PageListen string   // where the page listens; "": it is not served
+	OIDC       *OIDC    // where people of a company sign in; nil: nowhere
 
 	Notify []notify.Channel
 
@@ -78,8 +79,9 @@ type file struct {
 	Lease         string `yaml:"lease"`
 	TerminalToken bool   `yaml:"terminal_token"`
 	Page          struct {
-		URL    string `yaml:"url"`
-		Listen string `yaml:"listen"`
+		URL    string    `yaml:"url"`
+		Listen string    `yaml:"listen"`
+		OIDC   *oidcFile `yaml:"oidc"`
 	} `yaml:"page"`
 	Notify    []channelFile `yaml:"notify"`
 	Intervals struct {
@@ -154,6 +156,9 @@ func loadConfig(env func(string) string) (Config, error) {
 		cfg.People = *f.People
 	}
 	cfg.TerminalToken = f.TerminalToken
+	if cfg.OIDC, err = f.Page.OIDC.signOn(cfg.File, cfg.Page); err != nil {
+		return Config{}, err
+	}
 	if cfg.Notify, err = channels(f.Notify, env, cfg.File); err != nil {
 		return Config{}, err
 	}

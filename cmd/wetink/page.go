@@ -37,7 +37,7 @@ func (*PageCmd) Run(ctx context.Context) error {
 	s.say("%s\n", p.Inbox())
 	if enrolled, err := s.people.enrolled(ctx); err != nil {
 		return err
-	} else if !enrolled {
+	} else if !enrolled && s.cfg.OIDC == nil {
 		s.say("Nobody can sign in yet: run wetink setup.\n")
 	}
 	go func() { _ = s.engine.Run(ctx) }()
@@ -64,8 +64,12 @@ func (c Config) newPage(ctx context.Context, e *wetink.Engine, l wetink.Ledger, 
 	if err != nil {
 		return nil, err
 	}
+	signOn, err := c.OIDC.page()
+	if err != nil {
+		return nil, err
+	}
 	return page.New(ctx, c.Page.String(), e, l, who, &page.Options{
-		Passkeys: pagePasskeys{who.passkeys}, Passphrases: who.passphrases, Push: push, Render: drawn, Exclude: someRows, Why: c.why(who), Log: log,
+		Passkeys: pagePasskeys{who.passkeys}, Passphrases: who.passphrases, Push: push, SignOn: signOn, Render: drawn, Exclude: someRows, Why: c.why(who), Log: log,
 	})
 }
 

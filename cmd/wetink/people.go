@@ -20,6 +20,7 @@ type people struct {
 	*store.Store
 	passphrases *passphrase.Service
 	passkeys    *passkey.Service
+	issuer      string // where they sign in, too; "": nowhere
 }
 
 // OpenPeople opens the one file of the home that knows of people, and makes it if there is none.
@@ -32,17 +33,25 @@ func (c Config) OpenPeople() (*people, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: page.url: %w", ErrConfig, err), s.Close())
 	}
-	return &people{s, passphrase.New(s, nil), keys}, nil
+	who := &people{s, passphrase.New(s, nil), keys, ""}
+	if c.OIDC != nil {
+		who.issuer = c.OIDC.client.Issuer
+	}
+	return who, nil
 }
 
 // verifiers are all that can check an approval here.
 func (p *people) verifiers() map[string]wetink.Verifier {
-	return map[string]wetink.Verifier{
+	list := map[string]wetink.Verifier{
 		wetink.EvidenceTerminal: terminal.Verifier(),
 		wetink.EvidenceReauth:   page.Entitled(p, p.passphrases.Verifier()),
 		passkey.EvidenceKind:    page.Entitled(p, p.passkeys.Verifier()),
 		page.EvidenceSession:    page.Verifier(p),
 	}
+	if p.issuer != "" {
+		list[wetink.EvidenceRelogin] = page.ReloginVerifier(p, p.issuer)
+	}
+	return list
 }
 
 // enrolled reports whether anybody can prove who they are.
@@ -51,7 +60,10 @@ func (p *people) enrolled(ctx context.Context) (bool, error) {
 	if err != nil || phrase {
 		return phrase, err
 	}
-	return p.AnyPasskey(ctx)
+	if key, err := p.AnyPasskey(ctx); err != nil || key {
+		return key, err
+	}
+	return p.AnyIdentity(ctx, p.issuer)
 }
 
 // known makes sure that the OS user is among the people: who owns the home decides in it.

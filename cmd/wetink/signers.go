@@ -26,9 +26,10 @@ type signer struct {
 	Admin      bool          `json:"admin"`
 	Passphrase bool          `json:"passphrase"`
 	Passkey    bool          `json:"passkey"`
+	Issuer     bool          `json:"oidc"`
 }
 
-func (m signer) enrolled() bool { return m.Passphrase || m.Passkey }
+func (m signer) enrolled() bool { return m.Passphrase || m.Passkey || m.Issuer }
 
 // Run implements the command.
 func (c *PeopleCmd) Run(ctx context.Context) error {
@@ -52,7 +53,7 @@ func (c *PeopleCmd) Run(ctx context.Context) error {
 	}
 	for _, m := range list {
 		var is []string
-		for word, holds := range map[string]bool{"approver": m.Approver, "admin": m.Admin, "passphrase": m.Passphrase, "passkey": m.Passkey, "cannot sign in yet": !m.enrolled()} {
+		for word, holds := range map[string]bool{"approver": m.Approver, "admin": m.Admin, "passphrase": m.Passphrase, "passkey": m.Passkey, "signs in at the issuer": m.Issuer, "cannot sign in yet": !m.enrolled()} {
 			if holds {
 				is = append(is, word)
 			}
@@ -72,6 +73,9 @@ func (s *session) signers(ctx context.Context) ([]signer, error) {
 		phrase, err := s.people.passphrases.Has(ctx, p.Tenant, p.ID)
 		m.Passphrase = phrase || err != nil
 		if m.Passkey, err = s.people.passkeys.Has(ctx, p.Tenant, p.ID); err != nil {
+			return nil, err
+		}
+		if m.Issuer, err = s.people.HasIdentity(ctx, p.Tenant, p.ID, s.people.issuer); err != nil {
 			return nil, err
 		}
 		list = append(list, m)

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/approval/oidc"
 	"github.com/wetink/wetink/approval/page"
 	"github.com/wetink/wetink/approval/passkey"
 	"github.com/wetink/wetink/internal/secret"
@@ -29,7 +30,7 @@ import (
 	"github.com/wetink/wetink/wetinktest"
 )
 
-// An edit of people.db between approval and apply. cy approved three changes that ana asked for, each in another way;
+// An edit of people.db between approval and apply. cy approved four changes that ana asked for, each in another way;
 // bo is there, too, with a passphrase and a passkey of his own.
 type peopleEdit struct {
 	sql   string
@@ -38,7 +39,7 @@ type peopleEdit struct {
 }
 
 const (
-	every   = "session reauth passkey"
+	every   = "session reauth passkey oidc"
 	byOne   = "each kind of evidence is checked against what it was made with"
 	signIn  = "it is asked for to sign in, and what was approved meanwhile stays approved"
 	telling = "it steers who is told, and what a person is told of themselves"
@@ -55,7 +56,7 @@ var peopleEdits = map[string][]peopleEdit{
 	"person.created":  {{`UPDATE person SET created = 1`, every, "it is for people to read"}},
 	"person.removed":  {{sql: `UPDATE person SET removed = 1 WHERE id = 'cy'`}, {sql: `UPDATE person SET removed = -1 WHERE id = 'cy'`}},
 
-	"session.hash":    {{`UPDATE session SET hash = X'00'`, every, signIn}},
+	"session.hash":    {{`UPDATE session SET hash = CAST(X'00' || hash AS BLOB)`, every, signIn}},
 	"session.tenant":  {{`UPDATE session SET tenant = 'acme'`, every, signIn}},
 	"session.person":  {{`UPDATE session SET person = 'bo'`, every, signIn}},
 	"session.how":     {{`UPDATE session SET how = 'oidc'`, every, signIn}},
@@ -69,21 +70,26 @@ var peopleEdits = map[string][]peopleEdit{
 	"invitation.person":  {{`UPDATE invitation SET person = 'bo'`, every, signIn}},
 	"invitation.expires": {{`UPDATE invitation SET expires = 1e13`, every, signIn}},
 
-	"passphrase.tenant": {{`UPDATE passphrase SET tenant = 'acme' WHERE person = 'cy'`, "session passkey", byOne}},
-	"passphrase.person": {{`UPDATE passphrase SET person = 'dy' WHERE person = 'cy'`, "session passkey", byOne}},
+	"identity.tenant":  {{`UPDATE identity SET tenant = 'acme' WHERE person = 'cy'`, "session reauth passkey", byOne}},
+	"identity.issuer":  {{`UPDATE identity SET issuer = 'https://evil.example' WHERE person = 'cy'`, "session reauth passkey", byOne}},
+	"identity.subject": {{`UPDATE identity SET subject = 'another' WHERE person = 'cy'`, "session reauth passkey", byOne}},
+	"identity.person":  {{`UPDATE identity SET person = 'dy' WHERE person = 'cy'`, "session reauth passkey", byOne}},
+
+	"passphrase.tenant": {{`UPDATE passphrase SET tenant = 'acme' WHERE person = 'cy'`, "session passkey oidc", byOne}},
+	"passphrase.person": {{`UPDATE passphrase SET person = 'dy' WHERE person = 'cy'`, "session passkey oidc", byOne}},
 	"passphrase.record": {
-		{`UPDATE passphrase SET record = (SELECT record FROM passphrase WHERE person = 'bo') WHERE person = 'cy'`, "session passkey", byOne},
-		{`UPDATE passphrase SET record = X'7B7D' WHERE person = 'cy'`, "session passkey", byOne},
+		{`UPDATE passphrase SET record = (SELECT record FROM passphrase WHERE person = 'bo') WHERE person = 'cy'`, "session passkey oidc", byOne},
+		{`UPDATE passphrase SET record = X'7B7D' WHERE person = 'cy'`, "session passkey oidc", byOne},
 	},
 
-	"passkey.id":     {{`UPDATE passkey SET id = X'00' WHERE person = 'cy'`, "session reauth", byOne}},
-	"passkey.tenant": {{`UPDATE passkey SET tenant = 'acme' WHERE person = 'cy'`, "session reauth", byOne}},
-	"passkey.person": {{`UPDATE passkey SET person = 'bo' WHERE person = 'cy'`, "session reauth", byOne}},
+	"passkey.id":     {{`UPDATE passkey SET id = X'00' WHERE person = 'cy'`, "session reauth oidc", byOne}},
+	"passkey.tenant": {{`UPDATE passkey SET tenant = 'acme' WHERE person = 'cy'`, "session reauth oidc", byOne}},
+	"passkey.person": {{`UPDATE passkey SET person = 'bo' WHERE person = 'cy'`, "session reauth oidc", byOne}},
 	"passkey.record": {
-		{`UPDATE passkey SET record = (SELECT record FROM passkey WHERE person = 'bo') WHERE person = 'cy'`, "session reauth", byOne},
-		{`UPDATE passkey SET record = CAST(replace(CAST(record AS TEXT), '"rp":"localhost"', '"rp":"evil.example"') AS BLOB) WHERE person = 'cy'`, "session reauth", byOne},
+		{`UPDATE passkey SET record = (SELECT record FROM passkey WHERE person = 'bo') WHERE person = 'cy'`, "session reauth oidc", byOne},
+		{`UPDATE passkey SET record = CAST(replace(CAST(record AS TEXT), '"rp":"localhost"', '"rp":"evil.example"') AS BLOB) WHERE person = 'cy'`, "session reauth oidc", byOne},
 		// The same id with the key of somebody else: what was signed fits the old key only.
-		{`UPDATE passkey SET record = CAST(replace(CAST(record AS TEXT), '"spki":"$CY"', '"spki":"$BO"') AS BLOB) WHERE person = 'cy'`, "session reauth", byOne},
+		{`UPDATE passkey SET record = CAST(replace(CAST(record AS TEXT), '"spki":"$CY"', '"spki":"$BO"') AS BLOB) WHERE person = 'cy'`, "session reauth oidc", byOne},
 	},
 
 	"decision.tenant": {{`UPDATE decision SET tenant = 'acme'`, every, telling}},
@@ -108,7 +114,7 @@ var peopleEdits = map[string][]peopleEdit{
 // forging are the columns with which whoever can write the file makes a yes where there was none. That is the OS user,
 // and the threat model has to say so of each.
 var forging = []string{"person.approver", "person.removed", "session.hash", "session.person", "invitation.hash", "invitation.person", "invitation.expires",
-	"passphrase.record", "passkey.person", "passkey.record", "secret.bytes", "decision.at"}
+	"identity.subject", "identity.person", "passphrase.record", "passkey.person", "passkey.record", "secret.bytes", "decision.at"}
 
 func TestAnEditOfAnyColumnOfPeopleAfterApprovalIsRefusedOrHarmless(t *testing.T) {
 	first := newDesk(t)
@@ -137,8 +143,8 @@ func TestAnEditOfAnyColumnOfPeopleAfterApprovalIsRefusedOrHarmless(t *testing.T)
 		}
 	}
 	t.Run("rows that are gone", func(t *testing.T) {
-		for _, e := range []peopleEdit{{sql: `DELETE FROM person WHERE id = 'cy'`}, {`DELETE FROM passphrase WHERE person = 'cy'`, "session passkey", byOne},
-			{`DELETE FROM passkey WHERE person = 'cy'`, "session reauth", byOne}, {`DELETE FROM secret`, "reauth passkey", byOne}, {`DELETE FROM session`, every, signIn}} {
+		for _, e := range []peopleEdit{{sql: `DELETE FROM person WHERE id = 'cy'`}, {`DELETE FROM passphrase WHERE person = 'cy'`, "session passkey oidc", byOne},
+			{`DELETE FROM passkey WHERE person = 'cy'`, "session reauth oidc", byOne}, {`DELETE FROM identity WHERE person = 'cy'`, "session reauth passkey", byOne}, {`DELETE FROM secret`, "reauth passkey", byOne}, {`DELETE FROM session`, every, signIn}} {
 			e.try(t, first)
 		}
 	})
@@ -189,6 +195,7 @@ func newDesk(t *testing.T) *peopleDesk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.OIDC = &OIDC{client: oidc.Config{Issuer: counterIssuer}}
 	d := &peopleDesk{t: t, cfg: cfg, ledger: wetinktest.NewLedger(), target: wetinktest.NewTarget(), spki: map[wetink.Person]string{}, keys: map[wetink.Person]ed25519.PrivateKey{}}
 	d.with(func(who *people) {
 		ctx := t.Context()
@@ -209,7 +216,7 @@ func newDesk(t *testing.T) *peopleDesk {
 			}
 			why, err := "", errors.Join(who.AddPerson(ctx, page.Person{ID: id, Approver: true, Created: time.Now()}), who.PutPasskeyRecord(ctx, "", id, credential(id), record),
 				who.AddInvitation(ctx, page.Invitation{Hash: sha256.Sum256([]byte(id)), Person: id, Expires: time.Now().Add(time.Hour)}),
-				who.SetCursor(ctx, "of "+string(id), 1), who.PutSubscription(ctx, "", id, "https://push.example/"+string(id), []byte("x")))
+				who.SetCursor(ctx, "of "+string(id), 1), who.BindIdentity(ctx, "", id, counterIssuer, "subject of "+string(id)), who.PutSubscription(ctx, "", id, "https://push.example/"+string(id), []byte("x")))
 			if err == nil {
 				why, err = who.passphrases.Set(ctx, "", id, phraseOf(id))
 			}
@@ -263,15 +270,20 @@ func (d *peopleDesk) kit() *wetinktest.Kit {
 	return wetinktest.On(d.ledger, d.target, o)
 }
 
-// approved are three changes that cy said yes to, by how. No page asked for the last two: their evidence is made as it does.
+// approved are the changes that cy said yes to, by how. No page asked for those by passphrase and passkey: their evidence is
+// made as it does.
 func (d *peopleDesk) approved() map[string]wetink.Change {
 	d.t.Helper()
 	ctx, list := d.t.Context(), map[string]wetink.Change{}
 	d.with(func(who *people) {
 		o := d.cfg.Options(who)
-		o.Policy = wetink.Floor{Level: wetink.Session, People: 1}
-		k := wetinktest.On(d.ledger, d.target, o)
-		for _, kind := range []string{"session", "reauth", "passkey"} {
+		for _, kind := range []string{"session", "reauth", "passkey", "oidc"} {
+			level := wetink.Session
+			if kind == "oidc" { // only then does the page ask for it
+				level = wetink.Reauth
+			}
+			o.Policy = wetink.Floor{Level: level, People: 1}
+			k := wetinktest.On(d.ledger, d.target, o)
 			d.target.Put(kind, `{"n":1}`)
 			c, _, err := k.Preview(ctx, "test", wetink.Request{By: wetink.Principal{Person: "ana", Client: "agent"}, Args: []byte(`{"ops":[{"action":"update","object":"` + kind + `","set":{"n":2}}]}`)})
 			if err != nil {
@@ -280,6 +292,8 @@ func (d *peopleDesk) approved() map[string]wetink.Change {
 			switch kind {
 			case "session":
 				d.press(ctx, who, k, c)
+			case "oidc":
+				d.pressAfterIssuer(ctx, who, k, c)
 			case "reauth":
 				ev, wrong, err := who.passphrases.Approve(ctx, c, "cy", "page", time.Now(), phraseOf("cy"))
 				if err == nil && !wrong {
@@ -316,6 +330,43 @@ func (d *peopleDesk) press(ctx context.Context, who *people, k *wetinktest.Kit, 
 		d.t.Fatal("no form on the page")
 	}
 	if w := b.send("POST", path+"/approve", url.Values{"form": {form[1]}}); w.Code != http.StatusSeeOther {
+		d.t.Fatalf("%d %s", w.Code, w.Body)
+	}
+}
+
+const counterIssuer = "https://id.example"
+
+// counter is an issuer at which cy stands.
+type counter struct{}
+
+func (counter) Start(context.Context, bool) (string, []byte, error) {
+	return counterIssuer + "/authorize", []byte("x"), nil
+}
+
+func (counter) Finish(context.Context, []byte, url.Values) (page.Identity, error) {
+	return page.Identity{Issuer: counterIssuer, Subject: "subject of cy", Person: "cy", AuthTime: time.Now()}, nil
+}
+
+// pressAfterIssuer signs cy in at the issuer, again for c, and approves it.
+func (d *peopleDesk) pressAfterIssuer(ctx context.Context, who *people, k *wetinktest.Kit, c wetink.Change) {
+	d.t.Helper()
+	p, err := page.New(ctx, deskOrigin, k.Engine, d.ledger, who, &page.Options{SignOn: &page.SignOn{Issuer: counter{}, Name: "Firm"}, Arm: time.Nanosecond})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	b, path := &tab{d.t, p, nil, map[string]string{}}, strings.TrimPrefix(p.Link(c), deskOrigin)
+	form := func() url.Values {
+		m := formField.FindStringSubmatch(b.send("GET", path, "same-origin", nil).Body.String())
+		if m == nil {
+			d.t.Fatal("no form on the page")
+		}
+		return url.Values{"form": {m[1]}}
+	}
+	b.send("POST", "/signin/oidc", "same-origin", nil)
+	b.send("GET", callbackPath, "cross-site", nil)
+	b.send("POST", path+"/prove", "same-origin", form())
+	b.send("GET", callbackPath, "cross-site", nil)
+	if w := b.send("POST", path+"/approve", "same-origin", form()); w.Code != http.StatusSeeOther {
 		d.t.Fatalf("%d %s", w.Code, w.Body)
 	}
 }

@@ -78,4 +78,13 @@ CREATE TABLE secret (
 	name  TEXT PRIMARY KEY,
 	bytes BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+`, `
+CREATE TABLE identity (
+	tenant  TEXT NOT NULL,
+	issuer  TEXT NOT NULL,
+	subject TEXT NOT NULL,
+	person  TEXT NOT NULL,
+	PRIMARY KEY (tenant, issuer, subject),
+	UNIQUE (tenant, issuer, person)
+) STRICT, WITHOUT ROWID;
 `}

@@ -21,8 +21,15 @@ type Memory struct {
 	people      []page.Person
 	sessions    []page.Session
 	invitations []page.Invitation
+	identities  []identity
 	decisions   []decision
 	bytes       []byte
+}
+
+type identity struct {
+	tenant          wetink.Tenant
+	person          wetink.Person
+	issuer, subject string
 }
 
 type decision struct {
@@ -195,6 +202,47 @@ func (m *Memory) Invitations() []page.Invitation {
 func (m *Memory) SweepInvitations(_ context.Context, now time.Time) error {
 	defer m.lock()()
 	m.invitations = slices.DeleteFunc(m.invitations, func(i page.Invitation) bool { return !now.Before(i.Expires) })
+	return nil
+}
+
+// Identity implements page.Identities.
+func (m *Memory) Identity(_ context.Context, tenant wetink.Tenant, issuer, subject string) (wetink.Person, error) {
+	defer m.lock()()
+	for _, i := range m.identities {
+		if i.tenant == tenant && i.issuer == issuer && i.subject == subject {
+			return i.person, nil
+		}
+	}
+	return "", page.ErrUnknown
+}
+
+// AnyIdentity implements page.Identities.
+func (m *Memory) AnyIdentity(_ context.Context, issuer string) (bool, error) {
+	defer m.lock()()
+	return slices.ContainsFunc(m.identities, func(i identity) bool {
+		n := m.find(i.tenant, i.person)
+		return i.issuer == issuer && n >= 0 && m.people[n].Removed.IsZero()
+	}), nil
+}
+
+// BindIdentity implements page.Identities.
+func (m *Memory) BindIdentity(_ context.Context, tenant wetink.Tenant, person wetink.Person, issuer, subject string) error {
+	defer m.lock()()
+	if i := m.find(tenant, person); i < 0 || !m.people[i].Removed.IsZero() {
+		return page.ErrUnknown
+	}
+	n := identity{tenant, person, issuer, subject}
+	switch {
+	case issuer == "" || subject == "":
+		return errors.New("an identity needs an issuer and a subject")
+	case slices.Contains(m.identities, n):
+		return nil
+	case slices.ContainsFunc(m.identities, func(o identity) bool {
+		return o.tenant == tenant && o.issuer == issuer && (o.subject == subject || o.person == person)
+	}):
+		return page.ErrTaken
+	}
+	m.identities = append(m.identities, n)
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 func Run(t *testing.T, open func(t *testing.T) (a, b page.Store)) {
 	for name, tell := range map[string]func(*testing.T, page.Store, page.Store){
 		"people": people, "sessions": sessions, "invitations": invitations, "secret": oneSecret, "decisions": decisions,
-		"removal": removal, "hostile names": hostile,
+		"identities": identities, "removal": removal, "hostile names": hostile,
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := open(t)
@@ -204,6 +204,68 @@ func decisions(t *testing.T, a, b page.Store) {
 	if yes, all, median, err := b.Decisions(ctx, "", "cy", now); err != nil || yes != 0 || all != 0 || median != 0 {
 		t.Errorf("of nobody: %d of %d, median %s, %v", yes, all, median, err)
 	}
+}
+
+func identities(t *testing.T, a, b page.Store) {
+	ctx := t.Context()
+	const at, other = "https://id.example", "https://other.example"
+	bind := func(s page.Store, who wetink.Person, issuer, subject string, want error) {
+		t.Helper()
+		if err := s.BindIdentity(context.WithoutCancel(ctx), "", who, issuer, subject); !errors.Is(err, want) {
+			t.Errorf("%s as %s of %s: %v, want %v", who, subject, issuer, err, want)
+		}
+	}
+	any := func(want bool) {
+		t.Helper()
+		if got, err := b.AnyIdentity(ctx, at); err != nil || got != want {
+			t.Errorf("anybody of the issuer is there: %t, %v", got, err)
+		}
+	}
+	any(false)
+	_, err := a.Identity(ctx, "", at, "1")
+	unknown(t, "a subject of nobody", err)
+	bind(a, "ana", at, "1", page.ErrUnknown)
+	must(t, errors.Join(a.AddPerson(ctx, page.Person{ID: "ana", Created: now}), a.AddPerson(ctx, page.Person{ID: "bo", Created: now}),
+		a.AddPerson(ctx, page.Person{Tenant: "other", ID: "bo", Created: now})))
+	bind(a, "ana", at, "1", nil)
+	any(true)
+	bind(b, "ana", at, "1", nil) // the next sign-in
+	bind(b, "ana", at, "2", page.ErrTaken)
+	bind(b, "bo", at, "1", page.ErrTaken)
+	bind(b, "ana", other, "1", nil)
+	must(t, a.BindIdentity(ctx, "other", "bo", at, "1"))
+	for _, empty := range [][2]string{{"", "9"}, {at, ""}} {
+		if a.BindIdentity(ctx, "", "bo", empty[0], empty[1]) == nil {
+			t.Errorf("%q was bound", empty)
+		}
+	}
+	if who, err := b.Identity(ctx, "", at, "1"); err != nil || who != "ana" {
+		t.Errorf("%s %v", who, err)
+	}
+	// Of many subjects that come for one person at once, one gets them.
+	var won atomic.Int32
+	together(16, func(n int) {
+		switch err := []page.Store{a, b}[n%2].BindIdentity(context.WithoutCancel(ctx), "", "bo", at, "many "+string(rune('a'+n))); {
+		case err == nil:
+			won.Add(1)
+		case !errors.Is(err, page.ErrTaken):
+			t.Error(err)
+		}
+	})
+	if won.Load() != 1 {
+		t.Errorf("%d subjects are bo", won.Load())
+	}
+	must(t, a.UpdatePerson(ctx, page.Person{ID: "ana", Removed: now}))
+	if who, err := b.Identity(ctx, "", at, "1"); err != nil || who != "ana" {
+		t.Errorf("of somebody who was removed: %s %v", who, err)
+	}
+	must(t, a.UpdatePerson(ctx, page.Person{ID: "bo", Removed: now}))
+	any(true) // bo of another tenant
+	must(t, a.UpdatePerson(ctx, page.Person{Tenant: "other", ID: "bo", Removed: now}))
+	any(false)
+	bind(b, "ana", at, "1", page.ErrUnknown)
+	must(t, a.AddPerson(ctx, page.Person{ID: "cy", Created: now}))
+	bind(b, "cy", at, "1", page.ErrTaken)
 }
 
 func removal(t *testing.T, a, b page.Store) {
