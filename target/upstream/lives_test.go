@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/wetink/wetink"
-	"github.com/wetink/wetink/ledger/memory"
 	"github.com/wetink/wetink/target/upstream"
 	"github.com/wetink/wetink/wetinktest"
 )
@@ -28,7 +27,7 @@ type life struct {
 func newLife(t *testing.T, f *files, src string, o *upstream.Options) *life {
 	t.Helper()
 	target := upstream.New("files", f, rules(t, src), o)
-	e := wetink.New(memory.New(nil), map[string]wetink.Target{"files": target}, &wetink.Options{Mode: wetink.ModeGuarded, Policy: wetink.Floor{Level: wetink.Agent, People: 1}})
+	e := wetink.New(wetinktest.NewLedger(), map[string]wetink.Target{"files": target}, &wetink.Options{Mode: wetink.ModeGuarded, Policy: wetink.Floor{Level: wetink.Agent, People: 1}})
 	return &life{e, t, f}
 }
 
