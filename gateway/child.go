@@ -57,11 +57,13 @@ func (c *child) run(p *process, err error) {
 	wait := firstWait
 	for {
 		began := time.Now()
-		if err == nil {
+		ran := err == nil
+		if ran {
 			err = c.serve(p)
 		}
-		c.shut(err)
-		c.l.lost(err)
+		if c.shut(err); ran { // what did not run took no message
+			c.l.lost(err)
+		}
 		if c.ctx.Err() != nil {
 			return
 		}

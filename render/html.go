@@ -75,6 +75,7 @@ type goneRow struct {
 // opSheet is one operation that leaves an object behind.
 type opSheet struct {
 	Heading   template.HTML
+	New       bool // there was nothing before: a column of what was would say "none" in each row
 	Rows      []row
 	Texts     []lineDiff
 	Shapes    []shape
@@ -94,6 +95,7 @@ type row struct {
 // lineDiff is a text of several lines.
 type lineDiff struct {
 	Label, Note template.HTML
+	New         bool // every line is
 	Lines       []diffLine
 }
 
@@ -233,7 +235,7 @@ func (s *sheet) gone(v View, t wetink.Terms, i int, e wetink.Explanation, o Opti
 func newOp(v View, t wetink.Terms, i int, e wetink.Explanation, o Options) opSheet {
 	op, before, told := t.Ops[i], v.Change.Before[i], toldOf(e, i)
 	d := o.Diff(op, before)
-	s := opSheet{Heading: nameOfOp(told, op, before), Outcome: outcomeOf(v.Change, i)}
+	s := opSheet{Heading: nameOfOp(told, op, before), New: before.Absent, Outcome: outcomeOf(v.Change, i)}
 	if len(t.Ops) > 1 {
 		s.Heading = template.HTML(template.HTMLEscapeString(fmt.Sprintf("%d. %s ", i+1, capital(verbOf(told, op, d))))) + s.Heading
 	}
@@ -248,7 +250,8 @@ func newOp(v View, t wetink.Terms, i int, e wetink.Explanation, o Options) opShe
 			note = Reveal(m.Note)
 		}
 		if lines, ok := prose(f, m.Kind); ok {
-			s.Texts = append(s.Texts, lineDiff{labelOf(told, f.Field), note, noted(lines, told.Shape[1])})
+			added := !slices.ContainsFunc(lines, func(c change) bool { return c.sign != '+' })
+			s.Texts = append(s.Texts, lineDiff{labelOf(told, f.Field), note, added, noted(lines, told.Shape[1])})
 			continue
 		}
 		r := row{Label: labelOf(told, f.Field), Note: note}

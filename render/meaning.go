@@ -3,7 +3,6 @@ package render
 import (
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"regexp"
 	"strconv"
 	"strings"
@@ -86,7 +85,7 @@ func chips(line string) string {
 			break
 		}
 		end := strings.IndexByte(line[at:], ']')
-		b.WriteString(template.HTMLEscapeString(line[:at]))
+		b.WriteString(escaped(line[:at]))
 		code := line[at+1 : at+end]
 		if n, err := strconv.ParseUint(strings.TrimPrefix(code, "U+"), 16, 32); err == nil && strings.HasPrefix(code, "U+") {
 			b.WriteString(chip(rune(n), ""))
@@ -95,6 +94,6 @@ func chips(line string) string {
 		}
 		line = line[at+end+1:]
 	}
-	b.WriteString(template.HTMLEscapeString(line))
+	b.WriteString(escaped(line))
 	return b.String()
 }

@@ -17,7 +17,7 @@ func Reveal(s string) template.HTML { return apart(reveal(s, 0, len(s))) }
 // link is not the last.
 func reveal(line string, from, to int) string {
 	if plain(line) {
-		return template.HTMLEscapeString(line[from:to])
+		return escaped(line[from:to])
 	}
 	var b strings.Builder
 	at := 0
@@ -27,12 +27,17 @@ func reveal(line string, from, to int) string {
 		case p.token:
 			b.WriteString(chip(p.code, p.text))
 		default:
-			b.WriteString(template.HTMLEscapeString(p.text[lo:hi]))
+			b.WriteString(escaped(p.text[lo:hi]))
 		}
 		at += len(p.text)
 	}
 	return b.String()
 }
+
+// quotes need no escape between tags, where all of this stands; a template escapes them anew in an attribute.
+var quotes = strings.NewReplacer("&#34;", `"`, "&#39;", "'")
+
+func escaped(s string) string { return quotes.Replace(template.HTMLEscapeString(s)) }
 
 // apart isolates what reveal and chips made, and keeps its blanks apart: a browser draws several in a row as one, and none
 // at the start. So each that would go is a no-break space, which cannot be mistaken: one that came from outside is a token.
