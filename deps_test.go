@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"notify":     {".", "render"},
 	"oauth":      {},
 	"policy":     {"."},
-	"recipes":    {"target/upstream"},
+	"recipes":    {".", "target/upstream"},
 	"render":     {"."},
 	"store":      {".", "approval/page", "oauth"},
 	"target":     {"."},

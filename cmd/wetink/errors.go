@@ -47,6 +47,7 @@ var remedies = []struct {
 	{errNotApproved, codeDeclined, ""},
 	{terminal.ErrNotTerminal, codeUsage, "run it yourself in a terminal window: an approval cannot be piped, and there is no option around it"},
 	{rules.ErrRules, codeUsage, "mend the file and run wetink check; until then nothing is decided"},
+	{errCases, codeOther, "mend the recipe or the case; wetink try shows what a call would ask"},
 	{errPassphrase, codeOther, "nothing was approved; try again"},
 	{passphrase.ErrTries, codeOther, "nothing was approved"},
 	{passphrase.ErrNoSetup, codeUsage, "run wetink setup"},

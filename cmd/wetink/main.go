@@ -46,6 +46,7 @@ type commands struct {
 	Init   InitCmd   `cmd:"" group:"set up" help:"Ask servers for their tools, and write a wetink.yaml for them."`
 	Try    TryCmd    `cmd:"" group:"set up" help:"Show what a call of a guarded tool would ask. Asks nobody and changes nothing."`
 	Pins   PinsCmd   `cmd:"" group:"set up" help:"Show which tools of guarded servers changed since somebody looked, and accept them."`
+	Test   TestCmd   `cmd:"" group:"set up" help:"Replay the cases of recipes, for CI. Starts no server."`
 	Check  CheckCmd  `cmd:"" group:"set up" help:"Validate the rules of the policy, and what a wetink.yaml guards."`
 	People PeopleCmd `cmd:"" group:"set up" help:"List who may sign in, and remove somebody."`
 	Setup  SetupCmd  `cmd:"" group:"set up" help:"Set up a passphrase, and print how to connect an agent."`

@@ -194,7 +194,8 @@ func (o *arguments) add(name string, v any) error {
 	return nil
 }
 
-// own are the arguments of the guarded call that the template uses: they say which object is meant.
+// own are the arguments of the guarded call that the template uses as they are: they say which object is meant. An argument
+// of which it uses a part only holds what is to be written, too, and has to be shown.
 func (t *Template) own() (names []string) {
 	if t == nil {
 		return nil
@@ -205,7 +206,7 @@ func (t *Template) own() (names []string) {
 		case copied:
 			names = append(names, n.name)
 		case reference:
-			if n.root == "args" && len(n.path) > 0 {
+			if n.root == "args" && len(n.path) == 1 {
 				names = append(names, n.path[0])
 			}
 		case joined:

@@ -96,6 +96,10 @@ type result struct {
 	Content    []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
+		// Resource is an embedded one: where a file is asked for, it is the file, and the texts beside it only speak of it.
+		Resource struct {
+			Text *string `json:"text"`
+		} `json:"resource"`
 	} `json:"content"`
 }
 
@@ -118,11 +122,17 @@ func (r result) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// value is structuredContent, or else the JSON of the first text, or else the text itself: published servers do all three.
+// value is structuredContent, or else the text of the first embedded resource, or else the JSON of the first text, or else the
+// text itself: published servers do all four.
 func (r result) value() any {
 	if len(r.Structured) > 0 {
 		if v, err := decode(r.Structured); err == nil && v != nil {
 			return v
+		}
+	}
+	for _, c := range r.Content {
+		if c.Type == "resource" && c.Resource.Text != nil {
+			return *c.Resource.Text
 		}
 	}
 	for _, c := range r.Content {
