@@ -35,7 +35,7 @@ var mutants = map[string]mutant{
 	"a ticket is not bound to its way": {"ticket.go", "s.Verb, s.Delivered, s.Expires.UnixMilli(), id)", "s.Verb, \"\", s.Expires.UnixMilli(), id)", ".", "TestTicketsAreBound"},
 	"a ticket is not bound to its end": {"ticket.go", "s.Verb, s.Delivered, s.Expires.UnixMilli(), id)", "s.Verb, s.Delivered, 0, id)", ".", "TestTicketsAreBound"},
 	"a ticket prints":                  {"ticket.go", "func (Ticket) Format(s fmt.State, _ rune)   { fmt.Fprint(s, \"[redacted]\") }", "func (t Ticket) Format(s fmt.State, _ rune) { fmt.Fprint(s, t.Reveal()) }", ".", "TestSecretsPrint"},
-	"an undo ticket has no end":        {"undo.go", "parent.Before = s.Expires", "_ = s.Expires", ".", "TestAnEditedRow"},
+	"an undo ticket has no end":        {"undo.go", "m.Before = s.Expires", "_ = s.Expires", ".", "TestAnEditedRow"},
 	"the older undo ticket lives":      {"undo.go", "m.Ticket, m.Due, m.Why = &sealed, c.Due, c.Why", "m.Due, m.Why = sealed.Expires, c.Why", ".", "TestApplySentAgain"},
 
 	// Before the claim.
@@ -71,7 +71,7 @@ var mutants = map[string]mutant{
 	"what may be in flight is forgotten":    {"reconcile.go", "s.Why, seen = \"it may have been sent, and no effect of it is seen\", Snapshot{}", "continue", ".", "TestEngineHasNoneOfTheSeededBugs"},
 	"it ends on an answer that nobody read": {"settle.go", "row.Status == InDoubt && judged && slices.ContainsFunc(row.Steps, Step.unread)", "row.Status == InDoubt && judged && false", ".", "TestEngineHasNoneOfTheSeededBugs|TestEngineLives"},
 	"a stored hash approves":                {"verify.go", "if ev.Kind == EvidenceTicket && ev.Ticket.IsZero() {", "if false {", ".", "TestAStoredHash"},
-	"an undo looks once":                    {"undo.go", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil {\n\t\treturn Change{}, none, err", "\tif _, err := e.wayBack(ctx, target, c, t, by); err != nil && false {\n\t\treturn Change{}, none, err", ".", "TestUndoKeepsAnEdit"},
+	"an undo looks once":                    {"undo.go", "\tif _, err := e.wayBack(ctx, target, parents, by); err != nil {\n\t\treturn Change{}, none, err", "\tif _, err := e.wayBack(ctx, target, parents, by); err != nil && false {\n\t\treturn Change{}, none, err", ".", "TestUndoKeepsAnEdit"},
 	"an undo ticket works again":            {"undo.go", "if ev != nil && live != nil && live.usedTicket(c) {", "if false {", ".", "TestAnUndoTicketIsUsedOnce"},
 	"an answered effect never was":          {"reconcile.go", "case verdict == Untouched && answered:", "case verdict == Untouched && answered && !final:", ".", "TestAnAnsweredEffect"},
 	"resolved before the lease is over":     {"reconcile.go", "if now.Before(c.Claim.Lease) {", "if now.Before(c.Claim.Lease) && false {", ".", "TestResolveIsRefused"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -53,13 +54,18 @@ func (c *CheckCmd) Run(ctx context.Context) error {
 		return err
 	}
 	r, err := rules.Load(path, floor)
+	found := "is good"
+	if c.File == "" && errors.Is(err, fs.ErrNotExist) { // which is how most homes are
+		r, err = rules.Parse(path, []byte("version: 1\n"), floor)
+		found = "is not there, so there are no rules"
+	}
 	if err != nil {
 		return c.refuse(s, err)
 	}
 	if c.Change != "" {
 		return c.match(ctx, s, r)
 	}
-	return c.list(ctx, s, path, r, floor)
+	return c.list(ctx, s, path, found, r, floor)
 }
 
 // refuse says what is wrong. As JSON it is the object of every error, and the mistakes one by one, for an editor.
@@ -152,7 +158,7 @@ func ruleAsJSON(r rules.Rule) ruleJSON {
 	return ruleJSON{Name: r.Name, Line: r.Line, When: r.When, Words: r.Words(), Why: r.Why}
 }
 
-func (c *CheckCmd) list(ctx context.Context, s *session, path string, r *rules.Rules, floor wetink.Require) error {
+func (c *CheckCmd) list(ctx context.Context, s *session, path, found string, r *rules.Rules, floor wetink.Require) error {
 	signIn := []string{}
 	if s.cfg.OIDC != nil {
 		anybody, err := s.people.AnyIdentity(ctx, s.people.issuer)
@@ -168,7 +174,7 @@ func (c *CheckCmd) list(ctx context.Context, s *session, path string, r *rules.R
 		}
 		return s.printJSON(map[string]any{"sign_in": signIn, "file": path, "version": r.Version(), "floor": floor, "rules": list, "notes": append([]string{}, r.Notes()...)})
 	}
-	s.say("%s is good. Each change needs at least %s, of %s.\n", render.Line(path), called(floor.Level), persons(floor))
+	s.say("%s %s. Each change needs at least %s, of %s.\n", render.Line(path), found, called(floor.Level), persons(floor))
 	for _, rule := range r.List() {
 		s.say("%d: %s: %s\n", rule.Line, render.Line(rule.Name), render.Line(rule.Words()))
 	}
