@@ -17,7 +17,7 @@ TEST  := go test -shuffle=on -timeout 20m
 
 # SQLite is C translated to Go, and the race detector makes that eleven times slower. So only these run under it,
 # and ledger/sqlite does not: its goroutines are those of internal/sqlite.
-RACE := ^github\.com/wetink/wetink(/(approval/(page|passkey)|ledger/(ledgertest|memory)|internal/(crashpoint|secret|sqlite|strictjson)|mcpserver|notify|policy/rules|wetinktest))?$$
+RACE := ^github\.com/wetink/wetink(/(approval/(oidc|page|passkey)|gateway|ledger/(ledgertest|memory)|internal/(crashpoint|secret|sqlite|strictjson)|mcpserver|notify|policy/rules|target/upstream|wetinktest))?$$
 
 .PHONY: build test setup lint fmt unit race crash mutants model bench
 
