@@ -26,28 +26,39 @@ func (t *Target) Judge(o wetink.Op, before, now wetink.Snapshot) (wetink.Verdict
 	}
 	was, is := fields(before), fields(now)
 	identity := own.read.identity()
-	asked, met, compared := 0, 0, 0
-	var missed []string
+	for _, b := range own.rule.Bind { // the version that was seen says nothing of what is asked for
+		identity = append(slices.Clone(identity), b.name)
+	}
+	asked, met, compared, unknown := 0, 0, 0, 0
+	var missed, unlike []string
 	for name, v := range own.args {
 		got, there := is[name]
 		old, had := was[name]
-		if slices.Contains(identity, name) || !there && !had {
+		if slices.Contains(identity, name) {
+			continue
+		}
+		if !there && !had {
+			unknown++
 			continue
 		}
 		compared++
 		if had && equal(v, old) {
 			continue
 		}
-		if asked++; there && equal(v, got) {
+		switch asked++; {
+		case there && equal(v, got):
 			met++
-		} else {
+		case there && isCompound(v) != isCompound(got): // read in another form than it is written, as a time that is an object
+			unlike = append(unlike, name)
+		default:
 			missed = append(missed, name)
 		}
 	}
 	same := before.Digest() == now.Digest()
 	slices.Sort(missed)
+	slices.Sort(unlike)
 	switch {
-	case same && compared > 0 && asked == 0:
+	case same && compared > 0 && asked == 0 && unknown == 0:
 		return wetink.AsApproved, ""
 	case same:
 		return wetink.Untouched, ""
@@ -57,6 +68,8 @@ func (t *Target) Judge(o wetink.Op, before, now wetink.Snapshot) (wetink.Verdict
 		return wetink.Foreign, "it is gone"
 	case asked > 0 && met == asked:
 		return wetink.AsApproved, ""
+	case len(missed) == 0 && len(unlike) > 0:
+		return wetink.Opaque, "it is read in another form than it is written: " + strings.Join(unlike, ", ")
 	case met > 0:
 		return wetink.Otherwise, strings.Join(missed, ", ")
 	}
@@ -186,7 +199,7 @@ func (t *Target) prepareUndo(ctx context.Context, p *wetink.Prepared, raw json.R
 				return err
 			}
 			object = c.String()
-		case b.Via != "":
+		case b.Via != "" && len(t.rules[b.Name]) == 0: // one that has a rule without a read makes something new
 			if o.Via = b.Via; t.understand(&o) == nil && o.read != nil {
 				c, ok := parseCall(b.Object)
 				if !ok {
