@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/wetinktest"
 )
 
 // published is a server from npm; tools/setup installs it.
@@ -290,4 +291,13 @@ func TestALostAnswerOfAPublishedMemoryStaysInDoubt(t *testing.T) {
 		t.Fatal(graph())
 	}
 	s.reconciled(c, wetink.InDoubt) // nothing reads what it made: a person has to look
+}
+
+func (s *stage) reconciled(c wetink.Change, want wetink.Status) wetink.Change {
+	s.t.Helper()
+	c, _, err := s.Reconcile(s.t.Context(), wetinktest.By, c.ID)
+	if err != nil {
+		s.t.Fatalf("reconcile: %v", err)
+	}
+	return s.ends(c, want)
 }

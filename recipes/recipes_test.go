@@ -2,9 +2,13 @@ package recipes
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+
 )
 
 func TestEveryRecipeHoldsAgainstItsCases(t *testing.T) {
@@ -90,5 +94,17 @@ func TestTheRecipeOfACommandIsFoundByItsPackage(t *testing.T) {
 	}
 	if _, ok := Named("../recipes/memory"); ok {
 		t.Error("a name that is a path finds a file")
+	}
+}
+
+func TestEveryRecipeIsInTheDocs(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "docs", "recipes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range recipes.Names() {
+		if !strings.Contains(string(b), "| `"+name+"` |") {
+			t.Errorf("docs/recipes.md says nothing of %s", name)
+		}
 	}
 }

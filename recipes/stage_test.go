@@ -140,12 +140,3 @@ func (s *stage) noUndo(c wetink.Change, because error) {
 		s.t.Errorf("undo: got %v, want %v", err, because)
 	}
 }
-
-func (s *stage) reconciled(c wetink.Change, want wetink.Status) wetink.Change {
-	s.t.Helper()
-	c, _, err := s.Reconcile(s.t.Context(), wetinktest.By, c.ID)
-	if err != nil {
-		s.t.Fatalf("reconcile: %v", err)
-	}
-	return s.ends(c, want)
-}
