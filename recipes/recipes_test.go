@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-
 )
 
 func TestEveryRecipeHoldsAgainstItsCases(t *testing.T) {
@@ -102,7 +100,7 @@ func TestEveryRecipeIsInTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range recipes.Names() {
+	for _, name := range Names() {
 		if !strings.Contains(string(b), "| `"+name+"` |") {
 			t.Errorf("docs/recipes.md says nothing of %s", name)
 		}
