@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -98,9 +99,9 @@ func commandConfig(name string, command []string) (*gateway.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := gateway.Server{Upstream: gateway.Upstream{Name: name, Command: command}, Unlisted: gateway.UnlistedAsk, Version: "command"}
+	s := gateway.Server{Upstream: gateway.Upstream{Name: name, Command: command}, Unlisted: gateway.UnlistedAsk, Version: commandVersion(command)}
 	if r != nil {
-		s.Recipe, s.Pass, s.Rules, s.Version = r.Name, r.Pass, r.Rules, r.Version()
+		s.Recipe, s.Pass, s.Rules, s.Version = r.Name, r.Pass, r.Rules, s.Version+r.Version()
 	}
 	if s.Name == "" {
 		if s.Name = s.Recipe; s.Name == "" {
@@ -113,6 +114,11 @@ func commandConfig(name string, command []string) (*gateway.Config, error) {
 // anyName are the words that say nothing of a server.
 var anyName = []string{"", "npx", "node", "npm", "uv", "uvx", "pipx", "python", "python3", "docker", "podman", "run", "exec", "go", "deno", "bun",
 	"index", "main", "server", "cli", "dist", "build", "bin", "src", "lib", "app"}
+
+// commandVersion tells commands apart: what was approved for one server is not done by another of its name.
+func commandVersion(command []string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(command, "\x00"))))
+}
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 

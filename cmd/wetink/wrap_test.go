@@ -280,7 +280,18 @@ func TestAServersToolsDoNotStandForOurs(t *testing.T) {
 func TestAnObservedServerIsOnlyWatched(t *testing.T) {
 	d := newNotebook(t, "\n    mode: observe"+notesRules, "WETINK_APPROVAL=card")
 	s := d.wrap()
-	s.names()
+	if got := strings.Join(s.names(), " "); !strings.Contains(got, "update_note") {
+		t.Errorf("%s", got)
+	}
+	list, err := s.ListTools(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		if strings.Contains(tool.Description, "Guarded") {
+			t.Errorf("%s says that it is guarded", tool.Name)
+		}
+	}
 	if m, err := s.call("update_note", map[string]any{"id": "a", "title": "new"}); err != nil || m["status"] != "ok" {
 		t.Fatalf("%v %v", m, err)
 	}

@@ -109,13 +109,13 @@ func Explain(terms wetink.Terms, before []wetink.Snapshot) wetink.Explanation {
 	return e
 }
 
-// name is what people know the object by.
+// name is what people know the object by: as it was, for an argument may be what it is to become.
 func name(p payload, before wetink.Snapshot) string {
 	was := fields(before)
 	v, _ := decode(p.Arguments)
 	args, _ := v.(map[string]any)
-	for _, key := range []string{"path", "title", "summary", "name", "source", "subject", "file", "url", "id"} {
-		for _, from := range []map[string]any{args, was} {
+	for _, from := range []map[string]any{was, args} {
+		for _, key := range []string{"path", "title", "summary", "name", "source", "subject", "file", "url", "id"} {
 			if s, ok := from[key].(string); ok && s != "" {
 				return s
 			}

@@ -376,6 +376,16 @@ func TestWhatWasNotThereBeforeCannotBePutBackAndThatIsSaid(t *testing.T) {
 	}
 }
 
+func TestAnObjectIsNamedAsItIsAndNotAsItIsToBecome(t *testing.T) {
+	f := newFiles()
+	f.files["a"]["title"] = "Salaries"
+	l := newLife(t, f, fileRules, nil)
+	c, _ := l.preview("write", `{"path":"a","title":"Harmless"}`)
+	if n := upstream.Explain(terms(t, c), c.Before).Ops[0].Name; n != "Salaries" {
+		t.Errorf("it is shown as %q", n)
+	}
+}
+
 func TestADryRunIsShownAndNotCounted(t *testing.T) {
 	f := newFiles()
 	f.defs["get_dry"] = json.RawMessage(`{"name":"get_dry"}`)
