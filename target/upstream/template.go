@@ -259,3 +259,15 @@ func (t *Template) references() (list []reference) {
 	}
 	return list
 }
+
+// Arguments are the names of those that the template gives by itself; rest reports that $restore adds more.
+func (t *Template) Arguments() (names []string, rest bool) {
+	for _, a := range t.args {
+		if _, is := a.node.(restored); is {
+			rest = true
+			continue
+		}
+		names = append(names, a.name)
+	}
+	return names, rest
+}
