@@ -356,7 +356,7 @@ func judge(h *harness) {
 		h.wantEffects(effects)
 		if !before.Absent { // somebody else, and not we
 			h.Edit(before.Object)
-			want(p.Ops[0], before, h.observe(p.Account, p.Ops[0]), wetink.Foreign)
+			want(p.Ops[0], before, h.observe(p.Account, p.Ops[0]), wetink.Foreign, wetink.Opaque) // neither claims that it was ours
 			p = h.prepare(req)
 			effects++
 		}

@@ -79,6 +79,7 @@ func (g grammar) rule(n ast.Node, tool string) *Rule {
 		rule.At = strings.Split(s, ".")
 	}
 	if v := m["watch"]; v != nil {
+		rule.Only = true
 		for _, p := range g.Texts(v, "watch") {
 			rule.Watch = append(rule.Watch, strings.Split(p, "."))
 		}
@@ -132,8 +133,11 @@ func (g grammar) sense(m map[string]ast.Node, rule *Rule) {
 	if m["undo_note"] != nil && rule.Undo == nil && rule.Created == nil && !rule.NoUndo {
 		g.Bad(m["undo_note"].GetToken(), "undo_note says how far the undo goes: give the rule an undo, or undo: none")
 	}
-	if len(rule.Watch) == 0 {
+	if !rule.Only {
 		return
+	}
+	if len(rule.Watch) == 0 && len(rule.Pick) == 0 && m["watch"] != nil {
+		g.Bad(m["watch"].GetToken(), "watch is empty: name what an approval is bound to, or leave it out for everything; with `pick`, [] binds to what that takes alone")
 	}
 	for key, t := range map[string]*Template{"undo": rule.Undo, "preview": rule.Preview} {
 		if t == nil {
@@ -193,7 +197,7 @@ func (g grammar) as(n ast.Node, rule *Rule) {
 	entries, _ := g.Entries(n, "as")
 	for _, e := range entries {
 		if s, ok := g.Text(e.Value, e.Key); ok {
-			x, err := compile(s, false)
+			x, err := compile(s, false, environment)
 			if err != nil {
 				g.Bad(e.Value.GetToken(), "as.%s: %v", e.Key, err)
 				continue
@@ -215,7 +219,11 @@ func (g grammar) expression(n ast.Node, key string) *Expression {
 	} else {
 		return nil
 	}
-	x, err := compile(s, true)
+	in := environment
+	if key == "when" { // it chooses the rule that says what is read
+		in = early
+	}
+	x, err := compile(s, true, in)
 	if err != nil {
 		g.Bad(n.GetToken(), "%s: %v", key, err)
 		return nil

@@ -19,7 +19,8 @@ import (
 func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepared, error) {
 	p := wetink.Prepared{Account: wetink.Account(t.name)}
 	if req.Tool == wetink.ToolUndo {
-		return p, t.prepareUndo(ctx, &p, req.Args)
+		err := t.prepareUndo(ctx, &p, req.Args)
+		return p, err
 	}
 	o := op{}
 	if err := strictjson.Decode(req.Args, &o.payload, strictjson.Default); err != nil {
@@ -54,7 +55,8 @@ func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepar
 	if o.rule.Read != nil && !before.Absent && !o.changes(before) {
 		return p, &wetink.RequestError{Reason: "nothing would change: it reads already as it is asked for", Fix: "tell the person so"}
 	}
-	return p, t.add(&p, o, object, before)
+	err := t.add(&p, o, object, before)
+	return p, err
 }
 
 func (t *Target) add(p *wetink.Prepared, o op, object string, before wetink.Snapshot) error {
