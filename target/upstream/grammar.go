@@ -127,6 +127,9 @@ func (g grammar) sense(m map[string]ast.Node, rule *Rule) {
 	if rule.Read != nil && !Passes(g.pass, rule.Read.Tool) {
 		g.Bad(m["read"].GetToken(), "%s is called without anybody being asked: put it into `pass` if it changes nothing", rule.Read.Tool)
 	}
+	if p := rule.Preview; p != nil && !Passes(g.pass, p.Tool) && !slices.ContainsFunc(p.args, func(a argument) bool { _, ok := a.node.(literal); return ok }) {
+		g.Bad(m["preview"].GetToken(), "%s is called without anybody being asked: put it into `pass` if it changes nothing, or give the argument that makes it a dry run, as in dryRun: true", p.Tool)
+	}
 	if rule.Created != nil && (rule.Read == nil || rule.Absent == "") {
 		g.Bad(m["undo_create"].GetToken(), "undo_create counts where nothing was before: the rule needs `read` and `absent` to see that")
 	}
