@@ -104,7 +104,7 @@ func (t *Target) open(raw json.RawMessage) (o op, err error) {
 func (t *Target) understand(o *op) error {
 	v, err := decode(o.Arguments)
 	if err != nil {
-		return err
+		return &wetink.RequestError{Field: "arguments", Reason: err.Error(), Fix: "send an object"}
 	}
 	var ok bool
 	if o.args, ok = v.(map[string]any); !ok {
@@ -171,9 +171,15 @@ func (t *Target) observe(ctx context.Context, rule *Rule, c call) (wetink.Snapsh
 	if err != nil {
 		return s, fmt.Errorf("read with %s: %w", c.Tool, err)
 	}
-	s.Body, err = canonical(body)
+	if s.Body, err = canonical(body); err == nil && len(s.Body) > maxRead {
+		return s, &wetink.RequestError{Reason: fmt.Sprintf("%s returns %d KiB, more than the %d that a person could be shown and an approval bound to", c.Tool, len(s.Body)>>10, maxRead>>10),
+			Fix: "the operator lists what counts of it: watch: [...]"}
+	}
 	return s, err
 }
+
+// maxRead bytes of what is read of one object are kept.
+const maxRead = 1 << 20
 
 // body is what an approval is bound to.
 func (rule *Rule) body(r result) (map[string]any, error) {
