@@ -52,7 +52,7 @@ func TestACaseThatIsNotSoIsFound(t *testing.T) {
 			}
 			for what, spoil := range map[string]func(*recipes.Case){
 				"headline": func(c *recipes.Case) { c.Headline += "s" }, "risk": func(c *recipes.Case) { c.Risk = append(slices.Clone(c.Risk), "none") },
-				"ask": func(c *recipes.Case) { c.Ask = "auto" }, "undo": func(c *recipes.Case) { c.Undo = "whole" }, "refused": func(c *recipes.Case) { c.Refused = "no" },
+				"ask": func(c *recipes.Case) { c.Ask = "nobody" }, "undo": func(c *recipes.Case) { c.Undo = "whole" }, "refused": func(c *recipes.Case) { c.Refused = "no" },
 			} {
 				spoiled := c
 				spoil(&spoiled)

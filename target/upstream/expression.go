@@ -54,7 +54,7 @@ func environmentOf(o ...cel.EnvOption) (*cel.Env, error) {
 			}
 			return types.String(s)
 		}))),
-		text("sql.readonly", sqlReadOnly), text("sql.unfiltered", sqlUnfiltered), text("sql.ddl", sqlDefines),
+		text("sql.readonly", sqlReadOnly), text("sql.single", sqlSingle), text("sql.unfiltered", sqlUnfiltered), text("sql.ddl", sqlDefines),
 	)...)
 }
 

@@ -230,6 +230,16 @@ func (t *Template) own() (names []string) {
 	return names
 }
 
+// Arguments are the names that the call has, but for those of $restore.
+func (t *Template) Arguments() (names []string) {
+	for _, a := range t.args {
+		if _, more := a.node.(restored); !more {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
 // references are all that the template names.
 func (t *Template) references() (list []reference) {
 	var walk func(node)
