@@ -15,7 +15,7 @@ import (
 )
 
 // words of a Rule, in the order of the documentation.
-var words = []string{"when", "read", "at", "watch", "absent", "pick", "show", "preview", "risk", "ask", "typed_when", "bind", "undo", "undo_create", "undo_note", "as", "limit"}
+var words = []string{"when", "read", "at", "watch", "absent", "pick", "show", "preview", "risk", "ask", "typed_when", "bind", "undo", "undo_create", "undo_note", "as", "failed", "limit"}
 
 // ParseRules reads the mapping that stands under `guard`: a Rule for each tool, or a list of which the first counts whose
 // `when` holds. pass are the patterns of the tools that only read: what a Rule reads with must be among them, because it
@@ -73,7 +73,7 @@ func (g grammar) rule(n ast.Node, tool string) *Rule {
 		}
 		return s
 	}
-	rule.Absent, rule.Note = text("absent"), text("undo_note")
+	rule.Absent, rule.Note, rule.Failed = text("absent"), text("undo_note"), text("failed")
 	rule.When, rule.Typed = g.expression(m["when"], "when"), g.expression(m["typed_when"], "typed_when")
 	if s := text("at"); s != "" {
 		rule.At = strings.Split(s, ".")

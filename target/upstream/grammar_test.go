@@ -11,7 +11,7 @@ import (
 // Every mistake is told at its place. A tab in the first column would be one of YAML, so the rules are indented by two.
 func TestEveryMistakeInARuleIsToldAtItsPlace(t *testing.T) {
 	for _, test := range []struct{ rule, want string }{
-		{"put: 7", "1:6: put: want keys and values, of when, read, at, watch, absent, pick, show, preview, risk, ask, typed_when, bind, undo, undo_create, undo_note, as, limit; anchors, aliases and tags are not read"},
+		{"put: 7", "1:6: put: want keys and values, of when, read, at, watch, absent, pick, show, preview, risk, ask, typed_when, bind, undo, undo_create, undo_note, as, failed, limit; anchors, aliases and tags are not read"},
 		{"put: {reed: {get_x: {id}}}", `1:7: unknown word "reed": did you mean read?`},
 		{"put:\n  ask: page\n  ask: deny", `3:3: mapping key "ask" already defined at [2:3]`},
 		{"put: {ask: page}\nput: {ask: deny}", `2:1: mapping key "put" already defined at [1:1]`},

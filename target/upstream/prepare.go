@@ -182,7 +182,7 @@ func (t *Target) try(ctx context.Context, o *op, k known) error {
 	if err != nil {
 		return err
 	}
-	if r.IsError {
+	if r.failed(o.rule) {
 		return &wetink.RequestError{Reason: fmt.Sprintf("the dry run with %s answers %q", c.Tool, short(r.text())), Fix: "mend the arguments"}
 	}
 	if o.DryRun = r.text(); o.DryRun == "" {

@@ -18,6 +18,7 @@ type Rule struct {
 	Watch   [][]string  // what an approval is bound to, if Only; else it is everything
 	Only    bool
 	Absent  string // part of the error that says that it does not exist yet
+	Failed  string // how a text begins that tells of a failure, from a server that answers failures as successes
 	Pick    []Pick // values that stand in a text only
 	Show    string // one of shows
 	Risks   []Risk

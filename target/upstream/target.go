@@ -159,7 +159,7 @@ func (t *Target) observe(ctx context.Context, rule *Rule, c call) (wetink.Snapsh
 	if err != nil {
 		return s, err
 	}
-	if r.IsError {
+	if r.failed(rule) {
 		if rule.Absent != "" && strings.Contains(r.text(), rule.Absent) {
 			s.Absent = true
 			return s, nil
@@ -280,7 +280,7 @@ func (t *Target) Execute(ctx context.Context, acct wetink.Account, o wetink.Op, 
 	if len(raw) <= maxKept && json.Valid(raw) {
 		receipt.Raw = raw
 	}
-	if r.IsError {
+	if r.failed(own.rule) {
 		err := fmt.Errorf("%s answers that it failed: %q", own.Name, short(r.text()))
 		if moved, known := t.movedSince(ctx, own, o); known && !moved {
 			return receipt, fmt.Errorf("%w: %w", wetink.ErrNotApplied, err)

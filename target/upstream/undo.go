@@ -29,7 +29,7 @@ func (t *Target) Judge(o wetink.Op, before, now wetink.Snapshot) (wetink.Verdict
 	c := own.compare(fields(before), fields(now))
 	unchanged := before.Digest() == now.Digest()
 	switch {
-	case unchanged && c.same > 0 && c.asked == 0:
+	case unchanged && c.same > 0 && c.same == c.others: // every argument asks for what is there
 		return wetink.AsApproved, ""
 	case unchanged:
 		return wetink.Untouched, ""
@@ -64,8 +64,8 @@ type comparison struct {
 func (o op) compare(was, is map[string]any) (c comparison) {
 	identity := o.read.identity()
 	for name, v := range o.args {
-		if slices.Contains(identity, name) {
-			continue
+		if slices.Contains(identity, name) || slices.ContainsFunc(o.rule.Bind, func(b argument) bool { return b.name == name }) {
+			continue // says which object, or which version of it, is meant
 		}
 		c.others++
 		got, there := is[name]

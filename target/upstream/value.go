@@ -190,6 +190,11 @@ func parseResult(b []byte) (result, error) {
 	return r, nil
 }
 
+// failed reports whether it tells of a failure, in the way of MCP or in that of the server.
+func (r result) failed(rule *Rule) bool {
+	return r.IsError || rule.Failed != "" && strings.HasPrefix(strings.TrimSpace(r.text()), rule.Failed)
+}
+
 // text is all that the result says in words.
 func (r result) text() string {
 	var parts []string

@@ -330,6 +330,19 @@ func TestNothingWouldChangeIsSaidAndNotAsked(t *testing.T) {
 	})
 }
 
+// A server that answers failures as successes says so in words; the rule knows by which.
+func TestAFailureThatIsAnsweredAsASuccessIsNone(t *testing.T) {
+	for rule, want := range map[string]wetink.Status{"put_record: {failed: 'Error:'}": wetink.InDoubt, "put_record: {failed: 'Error:', read: {get_record: {id}}}": wetink.Failed} {
+		life(t, rule, func(k *kit) {
+			c := k.preview("put_record", `{"id":"a","title":"x"}`)
+			k.broken(func(func() json.RawMessage) (json.RawMessage, bool, error) {
+				return plainText("Error: no such column"), true, nil
+			})
+			k.apply(c, want)
+		})
+	}
+}
+
 // Without a rule that reads, the server's word is all there is; the record says so.
 func TestWhatNothingReadsIsRecordedAsTheServersWord(t *testing.T) {
 	life(t, "put_record: {undo: {put_record: {id, title: was}}}", func(k *kit) {
