@@ -225,16 +225,18 @@ func (r result) value() any {
 	return r.text()
 }
 
-// reference is $args.a.b, $before.a, $result.a or $id, with "~ /pattern/" behind it if only a part is meant.
+// reference is $args.a.b, $before.a, $result.a or $id, with "~ /pattern/" behind it if only a part is meant, and
+// "as number" if the server takes that part as one.
 type reference struct {
-	root string
-	path []string
-	cut  *regexp.Regexp
-	text string // as it stands in the file
+	root   string
+	path   []string
+	cut    *regexp.Regexp
+	number bool
+	text   string // as it stands in the file
 }
 
 var (
-	oneReference = regexp.MustCompile(`^\$(args|before|result|id)((?:\.[A-Za-z0-9_-]+)*)(?:\s*~\s*/(.*)/)?$`)
+	oneReference = regexp.MustCompile(`^\$(args|before|result|id)((?:\.[A-Za-z0-9_-]+)*)(?:\s*~\s*/(.*)/( as number)?)?$`)
 	inText       = regexp.MustCompile(`\$(args|before|result|id)((?:\.[A-Za-z0-9_-]+)*)`)
 )
 
@@ -249,6 +251,7 @@ func parseReference(s string) (reference, bool, error) {
 	}
 	if m[3] != "" {
 		var err error
+		r.number = m[4] != ""
 		if r.cut, err = regexp.Compile(m[3]); err != nil {
 			return r, true, fmt.Errorf("%s: %w", s, err)
 		}
@@ -299,8 +302,16 @@ func (r reference) part(v any) (any, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%s %w: %q does not match", r.text, errMissing, plain(v))
 	}
+	if r.number {
+		if _, err := decode([]byte(m[1])); err != nil || !startsNumber(m[1]) {
+			return nil, fmt.Errorf("%s is no number: %q", r.text, m[1])
+		}
+		return json.Number(m[1]), nil
+	}
 	return m[1], nil
 }
+
+func startsNumber(s string) bool { return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') }
 
 // plain is v within a text.
 func plain(v any) string {
