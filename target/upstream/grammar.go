@@ -17,6 +17,9 @@ import (
 // words of a Rule, in the order of the documentation.
 var words = []string{"when", "read", "at", "watch", "absent", "pick", "show", "preview", "risk", "ask", "typed_when", "bind", "undo", "undo_create", "undo_note", "as", "failed", "limit"}
 
+// Words are those of a Rule.
+func Words() []string { return slices.Clone(words) }
+
 // ParseRules reads the mapping that stands under `guard`: a Rule for each tool, or a list of which the first counts whose
 // `when` holds. pass are the patterns of the tools that only read: what a Rule reads with must be among them, because it
 // is called without anybody being asked. Mistakes go to r.

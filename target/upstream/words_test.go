@@ -47,6 +47,19 @@ put_record:
 	})
 }
 
+// A server that takes a number gets one, where the only place that tells it is a text.
+func TestAPartOfATextIsANumberWhereTheRuleSaysSo(t *testing.T) {
+	life(t, "create_record: {undo: {delete_record: {id: '$result.record.id', n: '$result.record.url ~ /r([0-9]+)$/ as number', s: '$result.record.url ~ /r([0-9]+)$/'}}}", func(k *kit) {
+		k.undone(k.apply(k.preview("create_record", `{"title":"x"}`), wetink.Applied))
+		if want := `delete_record {"id":"r2","n":2,"s":"2"}`; !strings.Contains(strings.Join(k.sent, "\n"), want) {
+			t.Errorf("%s was not sent, but %q", want, k.sent)
+		}
+	})
+	life(t, "create_record: {undo: {delete_record: {id: '$result.record.url ~ /(records)/ as number'}}}", func(k *kit) {
+		k.apply(k.preview("create_record", `{"title":"x"}`), wetink.InDoubt)
+	})
+}
+
 func TestRestoreChangedPutsBackWhatTheCallSetAndAllWhatWasRead(t *testing.T) {
 	for restore, want := range map[string]string{
 		"changed": `put_record {"id":"a","title":"first"}`,
