@@ -241,13 +241,17 @@ func needsResult(t *Template) bool {
 // identity are the arguments that say which object is meant.
 func (rule *Rule) identity() []string { return rule.Read.own() }
 
+func (rule *Rule) binds(name string) bool {
+	return slices.ContainsFunc(rule.Bind, func(b argument) bool { return b.name == name })
+}
+
 // changes reports whether some argument asks for what is not there already, or cannot be compared with it.
 func (o op) changes(before wetink.Snapshot) bool {
 	was := fields(before)
 	identity := o.rule.identity()
 	compared := 0
 	for name, v := range o.args {
-		if slices.Contains(identity, name) {
+		if slices.Contains(identity, name) || o.rule.binds(name) {
 			continue
 		}
 		old, there := was[name]

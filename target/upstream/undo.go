@@ -64,8 +64,8 @@ type comparison struct {
 func (o op) compare(was, is map[string]any) (c comparison) {
 	identity := o.read.identity()
 	for name, v := range o.args {
-		if slices.Contains(identity, name) || slices.ContainsFunc(o.rule.Bind, func(b argument) bool { return b.name == name }) {
-			continue // says which object, or which version of it, is meant
+		if slices.Contains(identity, name) || o.rule.binds(name) { // which object, or which version of it, is meant
+			continue
 		}
 		c.others++
 		got, there := is[name]

@@ -60,6 +60,25 @@ func TestAPartOfATextIsANumberWhereTheRuleSaysSo(t *testing.T) {
 	})
 }
 
+// The version that is bound into a call says what is meant, and is no change of it: a deletion asks for nothing else.
+func TestABoundDeletionIsJudgedByWhatIsGone(t *testing.T) {
+	life(t, "delete_record: {read: {get_record: {id}}, absent: not found, bind: {rev: $before.rev}, undo: none}", func(k *kit) {
+		k.set("a", "rev", "rev-1")
+		c := k.preview("delete_record", `{"id":"a"}`)
+		k.broken(func(do func() json.RawMessage) (json.RawMessage, bool, error) { do(); return nil, true, errLost })
+		k.apply(c, wetink.Applied)
+	})
+}
+
+// That one argument asks for what is there already proves nothing of the others, which cannot be compared.
+func TestWhatCannotBeComparedIsNotMetByWhatWasThere(t *testing.T) {
+	life(t, "put_record: {read: {get_record: {id}}}", func(k *kit) {
+		c := k.preview("put_record", `{"id":"a","title":"first","secret":"x"}`)
+		k.broken(func(func() json.RawMessage) (json.RawMessage, bool, error) { return plainText("done"), true, nil })
+		k.apply(c, wetink.InDoubt)
+	})
+}
+
 func TestRestoreChangedPutsBackWhatTheCallSetAndAllWhatWasRead(t *testing.T) {
 	for restore, want := range map[string]string{
 		"changed": `put_record {"id":"a","title":"first"}`,
