@@ -213,10 +213,4 @@ func (s *server) effects() int {
 	return len(s.journal)
 }
 
-func (s *server) last() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sent[len(s.sent)-1]
-}
-
 var _ upstream.Server = (*server)(nil)

@@ -109,9 +109,10 @@ func FuzzParseRules(f *testing.F) {
 		f.Add(strings.ReplaceAll(string(m[1]), `\n`, "\n"))
 	}
 	f.Add(recordRules)
+	f.Add("\r\r0")
 	f.Fuzz(func(t *testing.T, src string) {
 		rules, problems := parseOnly(src)
-		lines := strings.Count(src, "\n") + 1
+		lines := strings.Count(src, "\n") + strings.Count(src, "\r") + 1 // each ends a line of YAML
 		for _, p := range problems {
 			if p.Line < 1 || p.Line > lines+1 || p.Column < 1 || p.Says == "" {
 				t.Errorf("a mistake at %d:%d of %d lines: %q", p.Line, p.Column, lines, p.Says)
