@@ -128,27 +128,45 @@ func TestCalendarDeletionComesBackWithANewID(t *testing.T) {
 
 const sum, other = "0123456789abcdef0123456789abcdef01234567", "76543210fedcba9876543210fedcba9876543210"
 
-// The sum stands in a sentence. It goes into the call, so that GitHub itself refuses when somebody was faster.
-func TestGitHubFileIsReplacedOnlyIfItIsTheOneThatWasSeen(t *testing.T) {
-	now := sum
+// The sum stands in a sentence, and the file beside it. The sum goes into the call and into its undo, so that GitHub itself refuses when
+// somebody was faster.
+func TestGitHubFileIsReplacedAndPutBackOnlyIfItIsTheOneThatWasSeen(t *testing.T) {
+	sums := map[string]string{"old": strings.Repeat("0", 40), "new": strings.Repeat("1", 40)}
+	file, there := "old", true
 	on := answers{
-		"get_file_contents": func(map[string]any) string { return "successfully downloaded text file (SHA: " + now + ")" },
+		"get_file_contents": func(map[string]any) string {
+			if !there {
+				return "isError Failed to get file contents. The path does not point to a file or directory, or the file does not exist in the repository."
+			}
+			return text(map[string]any{"content": []any{map[string]any{"type": "text", "text": "successfully downloaded text file (SHA: " + sums[file] + ")"},
+				map[string]any{"type": "resource", "resource": map[string]any{"uri": "repo://o/r/a.txt", "text": file}}}})
+		},
 		"create_or_update_file": func(args map[string]any) string {
-			if args["sha"] != now {
+			if there && args["sha"] != sums[file] {
 				return "isError 409 does not match"
 			}
-			now = other
-			return text(map[string]any{"content": map[string]any{"sha": now}})
+			file, there = args["content"].(string), true
+			return text(map[string]any{"commit": map[string]any{}})
 		},
+		"delete_file": func(map[string]any) string { there = false; return text(map[string]any{"commit": map[string]any{}}) },
 	}
+	const at = `"owner":"o","repo":"r","path":"a.txt","branch":"main"`
 	recipe(t, "github", on, func(k *kit) {
-		const args = `{"owner":"o","repo":"r","path":"a.txt","branch":"main","message":"m","content":"new"}`
-		c, _ := k.change("create_or_update_file", args)
-		if c.Status != wetink.Applied || !k.sends("create_or_update_file "+strings.TrimSuffix(args, "}")+`,"sha":"`+sum+`"}`) {
+		c, ticket := k.change("create_or_update_file", `{`+at+`,"message":"m","content":"new"}`)
+		if c.Status != wetink.Applied || !c.Compared() || !k.sends(`create_or_update_file {`+at+`,"message":"m","content":"new","sha":"`+sums["old"]+`"}`) {
 			t.Errorf("%s: %s; sent %q", c.Status, c.Why, k.sent)
 		}
-		if c.Compared() {
-			t.Error("its text cannot be read, and it says that it was compared")
+		if u := k.undo(c, ticket); u.Status != wetink.Applied || file != "old" {
+			t.Errorf("%s: %s; it reads %q, sent %q", u.Status, u.Why, file, k.sent)
+		}
+	})
+	recipe(t, "github", on, func(k *kit) {
+		c, ticket := k.change("delete_file", `{`+at+`,"message":"m"}`)
+		if c.Status != wetink.Applied || there {
+			t.Errorf("%s: %s", c.Status, c.Why)
+		}
+		if u := k.undo(c, ticket); u.Status != wetink.Applied || file != "old" || !there {
+			t.Errorf("%s: %s; it reads %q", u.Status, u.Why, file)
 		}
 	})
 }

@@ -200,6 +200,9 @@ func (rule *Rule) body(r result) (map[string]any, error) {
 	default:
 		if s, ok := v.(string); ok {
 			body["text"] = s
+			if file, ok := r.embedded(); ok {
+				body["content"] = file
+			}
 		} else {
 			body["value"] = v
 		}

@@ -210,6 +210,9 @@ func (t *Target) prepareUndo(ctx context.Context, p *wetink.Prepared, raw json.R
 			if before, err = t.observe(ctx, o.rule, c); err != nil {
 				return err
 			}
+			if err := o.bind(known{args: o.args, before: fields(before)}); err != nil {
+				return err
+			}
 			object = c.String()
 		case o.rule.Undo != nil && needsResult(o.rule.Undo):
 			// It comes back under a new id, which the answer will tell. Whether the old one was touched since, the engine

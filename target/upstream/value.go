@@ -171,6 +171,10 @@ type result struct {
 	Content    []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
+		// Embedded, as servers give files.
+		Resource struct {
+			Text *string `json:"text"`
+		} `json:"resource"`
 	} `json:"content"`
 }
 
@@ -204,6 +208,18 @@ func (r result) text() string {
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// embedded is the text of the one resource in it.
+func (r result) embedded() (text string, ok bool) {
+	n := 0
+	for _, c := range r.Content {
+		if c.Type == "resource" && c.Resource.Text != nil {
+			text = *c.Resource.Text
+			n++
+		}
+	}
+	return text, n == 1
 }
 
 // value is structuredContent, or else the JSON of the first text, or else the text itself: published servers do all three.
