@@ -3,6 +3,7 @@
 package recipes_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wetink/wetink"
+	"github.com/wetink/wetink/recipes"
 )
 
 func folder(t *testing.T) (*guarded, func(name string) string) {
@@ -115,6 +117,28 @@ func TestFilesystemCreationIsPutAside(t *testing.T) {
 	g.undone(c)
 	wantGone(t, at("new.txt"))
 	wantFile(t, at("new.txt~"+string(c.ID)), "new\n")
+}
+
+// The same with a folder of the operator's: a recipe is copied and changed.
+func TestFilesystemCreationIsMovedIntoATrashFolder(t *testing.T) {
+	g, at := folder(t)
+	if err := os.Mkdir(at(".trash"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	src := recipes.Find([]string{"mcp-server-filesystem"}).Source
+	own, problems := recipes.Parse("own", bytes.ReplaceAll(src, []byte("$args.path~$id"), []byte(at(".trash/$id"))))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	rules, problems := own.Rules()
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	g = guardWith(t, own, rules, g.server.session)
+	c := g.apply(g.preview("write_file", file{"path": at("new.txt"), "content": "new\n"}), wetink.Applied)
+	g.undone(c)
+	wantGone(t, at("new.txt"))
+	wantFile(t, at(".trash/"+string(c.ID)), "new\n")
 }
 
 func TestFilesystemEditedBeforeApplyIsNotOverwritten(t *testing.T) {

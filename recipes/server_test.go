@@ -94,6 +94,11 @@ func guard(t *testing.T, recipe string, program string, args []string, env ...st
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
+	return guardWith(t, r, rules, session)
+}
+
+func guardWith(t *testing.T, r *recipes.Recipe, rules upstream.Rules, session *mcp.ClientSession) *guarded {
+	t.Helper()
 	server := &published{session: session}
 	for tool := range rules {
 		server.writes = append(server.writes, tool)
@@ -113,7 +118,7 @@ func guard(t *testing.T, recipe string, program string, args []string, env ...st
 		}
 	}
 	ask, _ := upstream.ParseAsk("agent")
-	target := upstream.New(recipe, server, rules, &upstream.Options{Default: ask})
+	target := upstream.New(r.Name, server, rules, &upstream.Options{Default: ask})
 	return &guarded{t, wetink.New(wetinktest.NewLedger(), map[string]wetink.Target{"x": target},
 		&wetink.Options{Policy: wetink.Floor{Level: wetink.Agent}, Mode: wetink.ModeGuarded}), server, rules}
 }
