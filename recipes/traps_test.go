@@ -126,8 +126,6 @@ func TestCalendarDeletionComesBackWithANewID(t *testing.T) {
 	})
 }
 
-const sum, other = "0123456789abcdef0123456789abcdef01234567", "76543210fedcba9876543210fedcba9876543210"
-
 // The sum stands in a sentence, and the file beside it. The sum goes into the call and into its undo, so that GitHub itself refuses when
 // somebody was faster.
 func TestGitHubFileIsReplacedAndPutBackOnlyIfItIsTheOneThatWasSeen(t *testing.T) {
