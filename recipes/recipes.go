@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -149,31 +150,68 @@ func Names() (names []string) {
 	return names
 }
 
-// For finds the recipe of the server that a command starts. A word of the command has to be one of the recipe's, but for a
-// version behind @ or :, and for folders before it where the recipe's word names none. Where two recipes fit there is none:
-// a guess would guard a server by rules that were made for another.
+// For finds the recipe of the server that a command starts, by the whole name of the program that it runs. A recipe lets tools
+// through: an argument, or a package that only looks like the server, must not choose it.
 func For(command []string) (Recipe, bool) {
 	all, err := All()
 	if err != nil {
 		return Recipe{}, false
 	}
-	all = slices.DeleteFunc(all, func(r Recipe) bool {
-		return !slices.ContainsFunc(command, func(w string) bool {
-			return slices.ContainsFunc(r.For, func(name string) bool { return names(w, name) })
-		})
+	word := program(command)
+	i := slices.IndexFunc(all, func(r Recipe) bool {
+		return slices.ContainsFunc(r.For, func(name string) bool { return names(word, name) })
 	})
-	if len(all) != 1 {
+	if i < 0 {
 		return Recipe{}, false
 	}
-	return all[0], true
+	return all[i], true
 }
 
-// names reports whether a word of a command names the package or program.
+var version = regexp.MustCompile(`[@:][A-Za-z0-9][\w.+-]*$`)
+
+// program is the package, image or file that a command runs, "" if that is not plain.
+func program(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	runner := strings.TrimSuffix(strings.TrimSuffix(path.Base(strings.ReplaceAll(command[0], `\`, "/")), ".exe"), ".cmd")
+	rest := command[1:]
+	valued := []string{"-p", "--package", "-r", "--require", "--import"}
+	switch runner {
+	case "npx", "bunx", "uvx", "node", "bun":
+	case "pnpm", "yarn":
+		if len(rest) == 0 || rest[0] != "dlx" {
+			return ""
+		}
+		rest = rest[1:]
+	case "docker", "podman":
+		if len(rest) == 0 || rest[0] != "run" {
+			return ""
+		}
+		rest = rest[1:]
+		valued = []string{"-e", "--env", "--env-file", "-v", "--volume", "--mount", "--name", "--network", "-p", "--publish", "-u", "--user", "-w", "--workdir", "--add-host", "--entrypoint"}
+	default:
+		return command[0]
+	}
+	for i := 0; i < len(rest); i++ {
+		switch {
+		case slices.Contains(valued, rest[i]):
+			i++
+		case !strings.HasPrefix(rest[i], "-"):
+			return rest[i]
+		}
+	}
+	return ""
+}
+
 func names(word, name string) bool {
 	word = strings.ReplaceAll(word, `\`, "/")
-	if at := strings.LastIndexAny(word, "@:"); at > strings.LastIndexByte(word, '/') && at > 0 {
-		word = word[:at]
+	bare := version.ReplaceAllString(word, "")
+	if word == name || bare == name && bare != "" {
+		return true
 	}
-	return word == name || strings.HasSuffix(word, "/"+name) || // a program in a folder
-		strings.Contains(word+"/", "/node_modules/"+name+"/")
+	if !path.IsAbs(word) && !strings.HasPrefix(word, ".") && !strings.Contains(word, "node_modules/") {
+		return false
+	}
+	return strings.Contains(word+"/", "node_modules/"+name+"/") || !strings.Contains(name, "/") && path.Base(word) == name
 }

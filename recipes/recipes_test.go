@@ -74,22 +74,45 @@ cases:
 	}
 }
 
-func TestTheRecipeOfACommandIsFoundByItsPackage(t *testing.T) {
-	for line, want := range map[string]string{
-		"npx -y @modelcontextprotocol/server-filesystem /home/ana":                          "filesystem",
-		"npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /home/ana":                "filesystem",
-		"node /opt/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js /n":   "filesystem",
-		"/usr/bin/mcp-server-memory":                                                        "memory",
-		"npx -y @someone/server-filesystem /home/ana":                                       "",
-		"npx -y @modelcontextprotocol/server-filesystem-plus /home/ana":                     "",
-		"sh -c @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory": "",
-		"": "",
+// A recipe lets tools through: it must not be chosen for a server that only looks like the one that it is for.
+func TestARecipeIsChosenByTheWholeNameOfAPackage(t *testing.T) {
+	for command, want := range map[string]string{
+		"npx -y @modelcontextprotocol/server-filesystem /home/ana":                                   "filesystem",
+		"npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /home/ana":                         "filesystem",
+		"node ./node_modules/@modelcontextprotocol/server-filesystem/dist/index.js /x":               "filesystem",
+		`node C:\tools\node_modules\@modelcontextprotocol\server-filesystem\dist\index.js`:           "filesystem",
+		"/usr/local/bin/mcp-server-filesystem /x":                                                    "filesystem",
+		"npx -y @modelcontextprotocol/server-memory":                                                 "memory",
+		"npx -y @cocal/google-calendar-mcp@latest":                                                   "google-calendar",
+		"docker run -i --rm -e GITHUB_PERSONAL_ACCESS_TOKEN ghcr.io/github/github-mcp-server:v1.2.3": "github",
+		"docker run -i --rm -e DATABASE_URI crystaldba/postgres-mcp --access-mode=unrestricted":      "postgres",
+		"npx -y mcp-sqlite /x.db":                                     "sqlite",
+		"npx -y @notionhq/notion-mcp-server":                          "notion",
+		"npx -y caldav-mcp":                                           "caldav",
+		"npx -y @evil/server-filesystem":                              "",
+		"npx -y @modelcontextprotocol/server-filesystem-plus":         "",
+		"npx -y server-filesystem":                                    "",
+		"npx -y @evil/@modelcontextprotocol/server-filesystem":        "",
+		"npx -y other --note=@modelcontextprotocol/server-filesystem": "",
+		"docker run evil.example/ghcr.io/github/github-mcp-server":    "",
+		"node ./node_modules/@evil/node_modules-@modelcontextprotocol/server-filesystem/dist/index.js": "",
+		"npx -y other @modelcontextprotocol/server-filesystem":                                         "",
+		"docker run -e X=ghcr.io/github/github-mcp-server other":                                       "",
+		"npx -p @modelcontextprotocol/server-filesystem other":                                         "",
+		"npx": "",
+		"":    "",
 	} {
-		r, ok := For(strings.Fields(line))
-		if r.Name != want || ok != (want != "") {
-			t.Errorf("%s: %q, want %q", line, r.Name, want)
+		got := ""
+		if r, ok := For(strings.Fields(command)); ok {
+			got = r.Name
+		}
+		if got != want {
+			t.Errorf("%s: recipe %q, want %q", command, got, want)
 		}
 	}
+}
+
+func TestANameThatIsAPathFindsNoRecipe(t *testing.T) {
 	if _, ok := Named("../recipes/memory"); ok {
 		t.Error("a name that is a path finds a file")
 	}

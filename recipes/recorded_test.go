@@ -75,7 +75,7 @@ func TestRecipesNameToolsAndArgumentsThatTheServersHave(t *testing.T) {
 							t.Errorf("%s of %s: it has no tool %s", what, guarded, call.Tool)
 							continue
 						}
-						given, rest := call.Arguments()
+						given, rest := call.Arguments(), call.Restores()
 						for _, a := range given {
 							if name == "google-calendar" && a == "status" {
 								continue // named so that $restore leaves it out

@@ -146,6 +146,9 @@ func meaning(show string, f wetink.FieldChange) wetink.Meaning {
 // what the default asks, for what they do was looked at when it was approved; the conflict check stands before them.
 func (t *Target) Requires(terms wetink.Terms, before []wetink.Snapshot) (wetink.Decision, error) {
 	d := wetink.Decision{Version: "upstream/" + t.opt.Version}
+	if len(before) != len(terms.Ops) {
+		return d, fmt.Errorf("%d operations with %d snapshots", len(terms.Ops), len(before))
+	}
 	for i, o := range terms.Ops {
 		own, err := t.open(o.Payload)
 		if err != nil {
@@ -163,7 +166,8 @@ func (t *Target) Requires(terms wetink.Terms, before []wetink.Snapshot) (wetink.
 		if own.rule.Limit > 0 && len(terms.Undoes) == 0 {
 			d.Cap = &wetink.Cap{Name: own.Name, Max: own.rule.Limit}
 		}
-		if t.typed(own, before[i]) {
+		if len(terms.Undoes) == 0 && t.typed(own, before[i]) { // which only a person on the page can do
+			d.Require = wetink.Stricter(d.Require, wetink.Require{Level: wetink.Session, People: 1})
 			d.Why = append(d.Why, "what is done has to be typed")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strings"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -23,7 +24,14 @@ type Expression struct {
 // maxCost of one expression, in CEL's units: the arguments are the agent's, and what was read is anybody's.
 const maxCost = 100_000
 
-var environment = sync.OnceValues(func() (*cel.Env, error) {
+// environment of expressions that are looked at when something was read, and of those before.
+var environment, early = sync.OnceValues(func() (*cel.Env, error) {
+	return environmentOf(cel.Variable("args", members), cel.Variable("before", members))
+}), sync.OnceValues(func() (*cel.Env, error) { return environmentOf(cel.Variable("args", members)) })
+
+var members = cel.MapType(cel.StringType, cel.DynType)
+
+func environmentOf(o ...cel.EnvOption) (*cel.Env, error) {
 	text := func(name string, f func(string) (bool, error)) cel.EnvOption {
 		return cel.Function(name, cel.Overload(regexp.MustCompile(`\W`).ReplaceAllString(name, "_")+"_string", []*cel.Type{cel.StringType}, cel.BoolType,
 			cel.UnaryBinding(func(v ref.Val) ref.Val {
@@ -38,9 +46,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 				return types.Bool(b)
 			})))
 	}
-	return cel.NewEnv(
-		cel.Variable("args", cel.MapType(cel.StringType, cel.DynType)),
-		cel.Variable("before", cel.MapType(cel.StringType, cel.DynType)),
+	return cel.NewEnv(append(o,
 		cel.Function("json", cel.Overload("json_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(func(v ref.Val) ref.Val {
 			s, err := canonical(native(v))
 			if err != nil {
@@ -48,15 +54,15 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 			}
 			return types.String(s)
 		}))),
-		text("sql.readonly", sqlReadOnly), text("sql.unfiltered", sqlUnfiltered), text("sql.ddl", sqlDefines),
-	)
-})
+		text("sql.readonly", sqlReadOnly), text("sql.single", sqlSingle), text("sql.unfiltered", sqlUnfiltered), text("sql.ddl", sqlDefines),
+	)...)
+}
 
 // old is "$.": the value as it was, in `as`.
 var old = regexp.MustCompile(`\$\.`)
 
-func compile(text string, boolean bool) (*Expression, error) {
-	env, err := environment()
+func compile(text string, boolean bool, in func() (*cel.Env, error)) (*Expression, error) {
+	env, err := in()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +89,7 @@ func (x *Expression) value(k known) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out.Value(), nil
+	return native(out), nil
 }
 
 // holds reports whether it is true. What cannot be evaluated is an error; what that means is for the caller to say.
@@ -118,6 +124,9 @@ func counted(v any) any {
 		if n, err := v.Int64(); err == nil {
 			return n
 		}
+		if !strings.ContainsAny(v.String(), ".eE") { // of a double, its last digits would be made up
+			return v.String()
+		}
 		if f, err := v.Float64(); err == nil && !math.IsInf(f, 0) {
 			return f
 		}
@@ -137,7 +146,7 @@ func native(v ref.Val) any {
 		}
 		return out
 	case traits.Lister:
-		var out []any
+		out := []any{}
 		for it := v.Iterator(); it.HasNext() == types.True; {
 			out = append(out, native(it.Next()))
 		}

@@ -1,4 +1,4 @@
-package upstream_test
+package upstream
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/wetink/wetink"
 	"github.com/wetink/wetink/internal/strictyaml"
 	"github.com/wetink/wetink/target/targettest"
-	"github.com/wetink/wetink/target/upstream"
 	"github.com/wetink/wetink/wetinktest"
 )
 
@@ -47,13 +46,13 @@ type rpcError int
 func (e rpcError) Error() string { return fmt.Sprint("error ", int(e)) }
 func (e rpcError) RPCCode() int  { return int(e) }
 
-func inText(_ string, v any) json.RawMessage {
+func asText(_ string, v any) json.RawMessage {
 	b, _ := json.Marshal(v)
 	s, _ := json.Marshal(string(b))
 	return json.RawMessage(`{"content":[{"type":"text","text":` + string(s) + `}]}`)
 }
 
-func failed(text string) json.RawMessage {
+func failedWith(text string) json.RawMessage {
 	s, _ := json.Marshal(text)
 	return json.RawMessage(`{"isError":true,"content":[{"type":"text","text":` + string(s) + `}]}`)
 }
@@ -89,12 +88,12 @@ func (f *files) Call(ctx context.Context, tool string, raw json.RawMessage) (jso
 	file, there := f.files[path]
 	answer := f.result
 	if answer == nil {
-		answer = inText
+		answer = asText
 	}
 	switch tool {
 	case "read":
 		if !there {
-			return failed("not found: " + path + f.poison), true, nil
+			return failedWith("not found: " + path + f.poison), true, nil
 		}
 		out := maps.Clone(file)
 		if f.rev > 0 {
@@ -108,7 +107,7 @@ func (f *files) Call(ctx context.Context, tool string, raw json.RawMessage) (jso
 	case "write":
 		if f.failing {
 			f.failing = false
-			return failed("disk full" + f.poison), true, nil
+			return failedWith("disk full" + f.poison), true, nil
 		}
 		if !there {
 			file = map[string]any{"content": "", "tags": []any{}, "stars": json.Number("0")}
@@ -124,11 +123,11 @@ func (f *files) Call(ctx context.Context, tool string, raw json.RawMessage) (jso
 			f.half = false
 			delete(file, "content")
 			f.effects++
-			return failed("out of memory"), true, nil
+			return failedWith("out of memory"), true, nil
 		}
 	case "remove":
 		if !there {
-			return failed("not found: " + path), true, nil
+			return failedWith("not found: " + path), true, nil
 		}
 		delete(f.files, path)
 	default:
@@ -173,19 +172,19 @@ remove:
   undo: {write: {path, $restore: all}}
 `
 
-func rules(t testing.TB, src string) upstream.Rules {
+func rulesOf(t testing.TB, src string) Rules {
 	t.Helper()
 	r := strictyaml.NewReader([]byte(src))
 	n := r.Document(1 << 20)
-	list := upstream.ParseRules(r, n, []string{"read", "get_*"})
+	list := ParseRules(r, n, []string{"read", "get_*"})
 	if p := r.Problems(); len(p) > 0 {
 		t.Fatal(p)
 	}
 	return list
 }
 
-func request(tool, args string) wetink.Request {
-	r, err := upstream.Call(wetinktest.By, tool, json.RawMessage(args))
+func requestOf(tool, args string) wetink.Request {
+	r, err := Call(wetinktest.By, tool, json.RawMessage(args))
 	if err != nil {
 		panic(err) // of a literal of a test
 	}
@@ -196,11 +195,11 @@ func TestTargetKeepsTheContract(t *testing.T) {
 	targettest.Run(t, func(t *testing.T) targettest.Case {
 		f := newFiles()
 		return targettest.Case{
-			Target: upstream.New("files", f, rules(t, fileRules), nil),
-			Create: request("write", `{"path":"new","content":"fresh"}`),
-			Update: request("write", `{"path":"a","content":"new"}`),
-			Delete: request("remove", `{"path":"b"}`),
-			Bad:    request("remove", `{"path":"nowhere"}`),
+			Target: New("files", f, rulesOf(t, fileRules), nil),
+			Create: requestOf("write", `{"path":"new","content":"fresh"}`),
+			Update: requestOf("write", `{"path":"a","content":"new"}`),
+			Delete: requestOf("remove", `{"path":"b"}`),
+			Bad:    requestOf("remove", `{"path":"nowhere"}`),
 			Edit: func(object string) {
 				f.edit(strings.TrimSuffix(strings.TrimPrefix(object, `read {"path":"`), `"}`), "stars", json.Number("5"))
 			},

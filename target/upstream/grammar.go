@@ -15,7 +15,10 @@ import (
 )
 
 // words of a Rule, in the order of the documentation.
-var words = []string{"when", "read", "at", "watch", "absent", "pick", "show", "preview", "risk", "ask", "typed_when", "bind", "undo", "undo_create", "undo_note", "as", "limit"}
+var words = []string{"when", "read", "at", "watch", "absent", "pick", "show", "preview", "risk", "ask", "typed_when", "bind", "undo", "undo_create", "undo_note", "as", "failed", "limit"}
+
+// Words are those of a Rule.
+func Words() []string { return slices.Clone(words) }
 
 // ParseRules reads the mapping that stands under `guard`: a Rule for each tool, or a list of which the first counts whose
 // `when` holds. pass are the patterns of the tools that only read: what a Rule reads with must be among them, because it
@@ -73,12 +76,13 @@ func (g grammar) rule(n ast.Node, tool string) *Rule {
 		}
 		return s
 	}
-	rule.Absent, rule.Note = text("absent"), text("undo_note")
+	rule.Absent, rule.Note, rule.Failed = text("absent"), text("undo_note"), text("failed")
 	rule.When, rule.Typed = g.expression(m["when"], "when"), g.expression(m["typed_when"], "typed_when")
 	if s := text("at"); s != "" {
 		rule.At = strings.Split(s, ".")
 	}
 	if v := m["watch"]; v != nil {
+		rule.Only = true
 		for _, p := range g.Texts(v, "watch") {
 			rule.Watch = append(rule.Watch, strings.Split(p, "."))
 		}
@@ -126,14 +130,20 @@ func (g grammar) sense(m map[string]ast.Node, rule *Rule) {
 	if rule.Read != nil && !Passes(g.pass, rule.Read.Tool) {
 		g.Bad(m["read"].GetToken(), "%s is called without anybody being asked: put it into `pass` if it changes nothing", rule.Read.Tool)
 	}
+	if p := rule.Preview; p != nil && !Passes(g.pass, p.Tool) && !slices.ContainsFunc(p.args, func(a argument) bool { _, ok := a.node.(literal); return ok }) {
+		g.Bad(m["preview"].GetToken(), "%s is called without anybody being asked: put it into `pass` if it changes nothing, or give the argument that makes it a dry run, as in dryRun: true", p.Tool)
+	}
 	if rule.Created != nil && (rule.Read == nil || rule.Absent == "") {
 		g.Bad(m["undo_create"].GetToken(), "undo_create counts where nothing was before: the rule needs `read` and `absent` to see that")
 	}
 	if m["undo_note"] != nil && rule.Undo == nil && rule.Created == nil && !rule.NoUndo {
 		g.Bad(m["undo_note"].GetToken(), "undo_note says how far the undo goes: give the rule an undo, or undo: none")
 	}
-	if len(rule.Watch) == 0 {
+	if !rule.Only {
 		return
+	}
+	if len(rule.Watch) == 0 && len(rule.Pick) == 0 && m["watch"] != nil {
+		g.Bad(m["watch"].GetToken(), "watch is empty: name what an approval is bound to, or leave it out for everything; with `pick`, [] binds to what that takes alone")
 	}
 	for key, t := range map[string]*Template{"undo": rule.Undo, "preview": rule.Preview} {
 		if t == nil {
@@ -193,7 +203,7 @@ func (g grammar) as(n ast.Node, rule *Rule) {
 	entries, _ := g.Entries(n, "as")
 	for _, e := range entries {
 		if s, ok := g.Text(e.Value, e.Key); ok {
-			x, err := compile(s, false)
+			x, err := compile(s, false, environment)
 			if err != nil {
 				g.Bad(e.Value.GetToken(), "as.%s: %v", e.Key, err)
 				continue
@@ -215,7 +225,11 @@ func (g grammar) expression(n ast.Node, key string) *Expression {
 	} else {
 		return nil
 	}
-	x, err := compile(s, true)
+	in := environment
+	if key == "when" { // it chooses the rule that says what is read
+		in = early
+	}
+	x, err := compile(s, true, in)
 	if err != nil {
 		g.Bad(n.GetToken(), "%s: %v", key, err)
 		return nil

@@ -14,12 +14,13 @@ import (
 
 // Prepare implements wetink.Target. It calls no tool but the ones that the Rule names to read and to try.
 //
-// Order: the Rule → what is written is read twice, and what moves by itself between the two is named → the version that
-// was seen goes into the call → the server's own dry run → risks → how far an undo could go.
+// Order: the Rule → what is written is read → the version that was seen goes into the call → the server's own dry run → it
+// is read again, so that what moves by itself, and a dry run that writes, are found → risks → how far an undo could go.
 func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepared, error) {
 	p := wetink.Prepared{Account: wetink.Account(t.name)}
 	if req.Tool == wetink.ToolUndo {
-		return p, t.prepareUndo(ctx, &p, req.Args)
+		err := t.prepareUndo(ctx, &p, req.Args)
+		return p, err
 	}
 	o := op{}
 	if err := strictjson.Decode(req.Args, &o.payload, strictjson.Default); err != nil {
@@ -39,7 +40,7 @@ func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepar
 			return p, &wetink.RequestError{Reason: err.Error(), Fix: "give the arguments that say which object is meant"}
 		}
 		object = c.String()
-		if before, err = t.twice(ctx, o.rule, c); err != nil {
+		if before, err = t.observe(ctx, o.rule, c); err != nil {
 			return p, err
 		}
 	}
@@ -53,11 +54,15 @@ func (t *Target) Prepare(ctx context.Context, req wetink.Request) (wetink.Prepar
 	if err := t.try(ctx, &o, k); err != nil {
 		return p, err
 	}
+	if err := t.still(ctx, o.rule, before); err != nil {
+		return p, err
+	}
 	p.Undo, p.Warnings = t.promise(o, k, before)
 	if o.rule.Read != nil && !before.Absent && !o.changes(before) {
 		return p, &wetink.RequestError{Reason: "nothing would change: it reads already as it is asked for", Fix: "tell the person so"}
 	}
-	return p, t.add(&p, o, object, before)
+	err := t.add(&p, o, object, before)
+	return p, err
 }
 
 func (t *Target) add(p *wetink.Prepared, o op, object string, before wetink.Snapshot) error {
@@ -88,18 +93,16 @@ func (t *Target) add(p *wetink.Prepared, o op, object string, before wetink.Snap
 	return nil
 }
 
-// twice reads an object two times. What differs moves by itself: an approval that is bound to it would be stale at once.
-func (t *Target) twice(ctx context.Context, rule *Rule, c call) (wetink.Snapshot, error) {
-	first, err := t.observe(ctx, rule, c)
-	if err != nil {
-		return first, err
+// still reads what was read first again. What differs moves by itself, and an approval that is bound to it would be stale at
+// once; or the dry run was none.
+func (t *Target) still(ctx context.Context, rule *Rule, first wetink.Snapshot) error {
+	c, ok := parseCall(first.Object)
+	if !ok {
+		return nil
 	}
 	second, err := t.observe(ctx, rule, c)
-	if err != nil {
-		return first, err
-	}
-	if first.Digest() == second.Digest() {
-		return first, nil
+	if err != nil || first.Digest() == second.Digest() {
+		return err
 	}
 	was, is := fields(first), fields(second)
 	var moved, still []string
@@ -117,7 +120,13 @@ func (t *Target) twice(ctx context.Context, rule *Rule, c call) (wetink.Snapshot
 	}
 	slices.Sort(moved)
 	slices.Sort(still)
-	return first, &wetink.RequestError{
+	if rule.Preview != nil {
+		return &wetink.RequestError{
+			Reason: fmt.Sprintf("%s moved while %s tried it: either somebody else changed it, or that was no dry run and wrote", strings.Join(moved, ", "), rule.Preview.Tool),
+			Fix:    "tell the person to look at it before anything else is done",
+		}
+	}
+	return &wetink.RequestError{
 		Reason: fmt.Sprintf("%s moved between two reads, and no approval could be bound to it", strings.Join(moved, ", ")),
 		Fix:    fmt.Sprintf("ask again; if it moves by itself, the operator lists what counts instead: watch: [%s]", strings.Join(still, ", ")),
 	}
@@ -189,7 +198,7 @@ func (t *Target) try(ctx context.Context, o *op, k known) error {
 	if err != nil {
 		return err
 	}
-	if r.IsError {
+	if r.failed(o.rule) {
 		return &wetink.RequestError{Reason: fmt.Sprintf("the dry run with %s answers %q", c.Tool, short(r.text())), Fix: "mend the arguments"}
 	}
 	if o.DryRun = r.text(); o.DryRun == "" {
@@ -251,13 +260,17 @@ func needsResult(t *Template) bool {
 // identity are the arguments that say which object is meant.
 func (rule *Rule) identity() []string { return rule.Read.own() }
 
+func (rule *Rule) binds(name string) bool {
+	return slices.ContainsFunc(rule.Bind, func(b argument) bool { return b.name == name })
+}
+
 // changes reports whether some argument asks for what is not there already, or cannot be compared with it.
 func (o op) changes(before wetink.Snapshot) bool {
 	was := fields(before)
 	identity := o.rule.identity()
 	compared := 0
 	for name, v := range o.args {
-		if slices.Contains(identity, name) {
+		if slices.Contains(identity, name) || o.rule.binds(name) {
 			continue
 		}
 		old, there := was[name]

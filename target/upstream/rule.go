@@ -16,10 +16,12 @@ type Rule struct {
 	When    *Expression // nil: always
 	Read    *Template   // reads what the tool writes; nil: nothing can
 	At      []string    // where in what Read returns the object stands
-	Watch   [][]string  // what an approval is bound to; none: everything
-	Absent  string      // part of the error that says that it does not exist yet
-	Pick    []Pick      // values that stand in a text only
-	Show    string      // one of shows
+	Watch   [][]string  // what an approval is bound to, if Only; else it is everything
+	Only    bool
+	Absent  string // part of the error that says that it does not exist yet
+	Failed  string // how a text begins that tells of a failure, from a server that answers failures as successes
+	Pick    []Pick // values that stand in a text only
+	Show    string // one of shows
 	Risks   []Risk
 	Ask     Ask
 	Typed   *Expression // when it has to be typed what is done

@@ -22,6 +22,13 @@ func sqlReadOnly(sql string) (bool, error) {
 	return !slices.ContainsFunc(list, func(s statement) bool { return !s.reads() }), nil
 }
 
+// sqlSingle reports whether it is one statement. What stands behind a second semicolon is run by a server that only puts
+// EXPLAIN in front of a text.
+func sqlSingle(sql string) (bool, error) {
+	list, err := statements(sql)
+	return len(list) == 1, err
+}
+
 // sqlUnfiltered reports whether some UPDATE or DELETE, however deep, has no WHERE, or a table is emptied.
 func sqlUnfiltered(sql string) (bool, error) {
 	return anywhere(sql, func(kind string, body map[string]any) bool {

@@ -2,6 +2,19 @@ package upstream
 
 import "testing"
 
+func TestASecondStatementIsSeen(t *testing.T) {
+	for sql, want := range map[string]bool{"SELECT 1": true, "SELECT ';'": true, "DELETE FROM t;": true, "SELECT 1; DELETE FROM t": false, "SELECT 1 /*;*/": true} {
+		if got, err := sqlSingle(sql); err != nil || got != want {
+			t.Errorf("%s: %t %v", sql, got, err)
+		}
+	}
+	for _, sql := range []string{"", ";", "ANALYZE DELETE FROM t", "(ANALYZE) DELETE FROM t", "PRAGMA foreign_keys"} {
+		if got, err := sqlSingle(sql); err == nil {
+			t.Errorf("%s: %t, and no parser reads it", sql, got)
+		}
+	}
+}
+
 func TestWhatSQLDoesIsReadByAParser(t *testing.T) {
 	for _, c := range []struct {
 		sql                       string

@@ -68,7 +68,7 @@ func Call(by wetink.Principal, tool string, args json.RawMessage) (wetink.Reques
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	b, err := canonical(struct { // which keeps < > & as they are
+	b, err := canonical(struct { // no HTML escapes: what is shown is what the agent wrote
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}{tool, args})
@@ -120,7 +120,7 @@ func (t *Target) open(raw json.RawMessage) (o op, err error) {
 func (t *Target) understand(o *op) error {
 	v, err := decode(o.Arguments)
 	if err != nil {
-		return err
+		return &wetink.RequestError{Field: "arguments", Reason: err.Error(), Fix: "send an object"}
 	}
 	var ok bool
 	if o.args, ok = v.(map[string]any); !ok {
@@ -157,6 +157,13 @@ func (t *Target) Account(ctx context.Context) (wetink.Account, string, error) {
 	return wetink.Account(t.name), "upstream/" + hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
+func (t *Target) is(acct wetink.Account) error {
+	if acct != wetink.Account(t.name) {
+		return fmt.Errorf("%w: it was previewed for %q, and this is %q", wetink.ErrAccount, acct, t.name)
+	}
+	return nil
+}
+
 // observe reads an object; once is the snapshot, text all that the result says.
 func (t *Target) observe(ctx context.Context, rule *Rule, c call) (wetink.Snapshot, error) {
 	s := wetink.Snapshot{Object: c.String(), At: time.Now().UTC()}
@@ -168,21 +175,27 @@ func (t *Target) observe(ctx context.Context, rule *Rule, c call) (wetink.Snapsh
 	if err != nil {
 		return s, err
 	}
-	if r.IsError {
+	if r.failed(rule) {
 		if rule.Absent != "" && strings.Contains(r.text(), rule.Absent) {
 			s.Absent = true
 			return s, nil
 		}
-		return s, &unreadable{r.text(), wetink.RequestError{Reason: fmt.Sprintf("%s answers %q", c.Tool, short(r.text())),
+		return s, &noObject{r.text(), wetink.RequestError{Reason: fmt.Sprintf("%s answers %q", c.Tool, short(r.text())),
 			Fix: "name something that is there; if this error means that it does not exist, the rule needs `absent`"}}
 	}
 	body, err := rule.body(r)
 	if err != nil {
 		return s, fmt.Errorf("read with %s: %w", c.Tool, err)
 	}
-	s.Body, err = canonical(body)
+	if s.Body, err = canonical(body); err == nil && len(s.Body) > maxRead {
+		return s, &wetink.RequestError{Reason: fmt.Sprintf("%s returns %d KiB, more than the %d that a person could be shown and an approval bound to", c.Tool, len(s.Body)>>10, maxRead>>10),
+			Fix: "the operator lists what counts of it: watch: [...]"}
+	}
 	return s, err
 }
+
+// maxRead bytes of what is read of one object are kept.
+const maxRead = 1 << 20
 
 // body is what an approval is bound to.
 func (rule *Rule) body(r result) (map[string]any, error) {
@@ -192,7 +205,7 @@ func (rule *Rule) body(r result) (map[string]any, error) {
 	}
 	body := map[string]any{}
 	switch {
-	case len(rule.Watch) > 0:
+	case rule.Only:
 		for _, path := range rule.Watch {
 			if e, ok := look(v, path); ok {
 				body[strings.Join(path, ".")] = e
@@ -203,6 +216,9 @@ func (rule *Rule) body(r result) (map[string]any, error) {
 	default:
 		if s, ok := v.(string); ok {
 			body["text"] = s
+			if file, ok := r.embedded(); ok {
+				body["content"] = file
+			}
 		} else {
 			body["value"] = v
 		}
@@ -233,7 +249,10 @@ func fields(s wetink.Snapshot) map[string]any {
 }
 
 // Observe implements wetink.Target. The object of a creation that was not answered is not known: nothing can be read then.
-func (t *Target) Observe(ctx context.Context, _ wetink.Account, o wetink.Op) (wetink.Snapshot, error) {
+func (t *Target) Observe(ctx context.Context, acct wetink.Account, o wetink.Op) (wetink.Snapshot, error) {
+	if err := t.is(acct); err != nil {
+		return wetink.Snapshot{}, err
+	}
 	own, err := t.open(o.Payload)
 	if err != nil {
 		return wetink.Snapshot{}, err
@@ -243,7 +262,7 @@ func (t *Target) Observe(ctx context.Context, _ wetink.Account, o wetink.Op) (we
 		return nothing(o.Object), nil
 	}
 	s, err := t.observe(ctx, own.read, c)
-	var no *unreadable
+	var no *noObject
 	if errors.As(err, &no) && own.namesOnly() {
 		// Of a call that names no more than the object, as those that delete do, this is most likely what it is to leave. It is
 		// kept as what was seen, and proves nothing: see Judge.
@@ -252,14 +271,14 @@ func (t *Target) Observe(ctx context.Context, _ wetink.Account, o wetink.Op) (we
 	return s, err
 }
 
-// unreadable is what the reading tool answered instead of the object.
-type unreadable struct {
+// noObject is what the reading tool answered instead of the object.
+type noObject struct {
 	text string
 	wetink.RequestError
 }
 
 // Unwrap lets callers see the RequestError.
-func (u *unreadable) Unwrap() error { return &u.RequestError }
+func (u *noObject) Unwrap() error { return &u.RequestError }
 
 // namesOnly reports a call without any argument but those that say which object is meant.
 func (o op) namesOnly() bool {
@@ -278,10 +297,10 @@ func (o op) namesOnly() bool {
 // it answered that the tool failed, and what it would have written reads as before. Without something to read, a failed
 // tool may have done half of its work.
 func (t *Target) Execute(ctx context.Context, acct wetink.Account, o wetink.Op, _ wetink.BlobReader) (wetink.Receipt, error) {
-	if acct != wetink.Account(t.name) {
-		return wetink.Receipt{}, fmt.Errorf("%w: %w: %s", wetink.ErrNotApplied, wetink.ErrAccount, acct)
-	}
 	own, err := t.open(o.Payload)
+	if err == nil {
+		err = t.is(acct)
+	}
 	if err != nil {
 		return wetink.Receipt{}, fmt.Errorf("%w: %w", wetink.ErrNotApplied, err)
 	}
@@ -292,7 +311,11 @@ func (t *Target) Execute(ctx context.Context, acct wetink.Account, o wetink.Op, 
 	case err != nil && !sent:
 		return receipt, fmt.Errorf("%w: it was not sent: %w", wetink.ErrNotApplied, err)
 	case errors.As(err, &refused) && slices.Contains([]int{-32700, -32600, -32601, -32602}, refused.RPCCode()):
-		return receipt, fmt.Errorf("%w: %s refuses the call: %w", wetink.ErrNotApplied, t.name, err)
+		err = fmt.Errorf("%s refuses the call: %w", t.name, err)
+		if moved, known := t.movedSince(ctx, own, o); known && moved { // a server may say so after half of the work
+			return receipt, err
+		}
+		return receipt, fmt.Errorf("%w: %w", wetink.ErrNotApplied, err)
 	case err != nil:
 		return receipt, fmt.Errorf("%s: %w", own.Name, err)
 	}
@@ -300,27 +323,42 @@ func (t *Target) Execute(ctx context.Context, acct wetink.Account, o wetink.Op, 
 	if err != nil {
 		return receipt, err
 	}
-	if len(raw) <= maxKept {
+	if len(raw) <= maxKept && json.Valid(raw) {
 		receipt.Raw = raw
 	}
-	if r.IsError {
-		failed := fmt.Errorf("%s answers that it failed: %q", own.Name, short(r.text()))
-		if c, ok := parseCall(o.Object); ok && own.read != nil {
-			if now, err := t.observe(ctx, own.read, c); err == nil && now.Digest() == o.Before {
-				return receipt, fmt.Errorf("%w: %w", wetink.ErrNotApplied, failed)
-			}
+	if r.failed(own.rule) {
+		err := fmt.Errorf("%s answers that it failed: %q", own.Name, short(r.text()))
+		if moved, known := t.movedSince(ctx, own, o); known && !moved {
+			return receipt, fmt.Errorf("%w: %w", wetink.ErrNotApplied, err)
 		}
-		return receipt, failed
+		return receipt, err
+	}
+	back := own.rule.wayBack(o.Before == wetink.Digest{} || own.rule.Read == nil)
+	if back == nil {
+		return receipt, nil
+	}
+	k := known{args: own.args, result: r.value()}
+	for _, ref := range back.references() { // without them there is no way back, which was promised: this is another server's answer
+		if _, err := ref.resolve(k); ref.root == "result" && err != nil {
+			return receipt, fmt.Errorf("%s answers, but not as the rule in line %d says: %w", own.Name, own.rule.Line, err)
+		}
 	}
 	if receipt.Object == "" && own.read != nil { // a creation: where it can be read is known now
-		if back := own.rule.wayBack(true); back != nil {
-			k := known{args: own.args, result: r.value()}
-			if c, err := t.readOf(back, own, k); err == nil {
-				receipt.Object = c.String()
-			}
+		if c, err := t.readOf(back, own, k); err == nil {
+			receipt.Object = c.String()
 		}
 	}
 	return receipt, nil
+}
+
+// movedSince reports whether o's object is not as it was seen before. known is false if that cannot be read.
+func (t *Target) movedSince(ctx context.Context, own op, o wetink.Op) (moved, known bool) {
+	c, ok := parseCall(o.Object)
+	if !ok || own.read == nil {
+		return false, false
+	}
+	now, err := t.observe(ctx, own.read, c)
+	return err == nil && now.Digest() != o.Before, err == nil
 }
 
 // maxKept bytes of an answer; a longer one is not needed to undo.

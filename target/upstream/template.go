@@ -231,6 +231,16 @@ func (t *Template) own() (names []string) {
 	return names
 }
 
+// Arguments are the names that the call has, but for those of $restore.
+func (t *Template) Arguments() (names []string) {
+	for _, a := range t.args {
+		if _, more := a.node.(restored); !more {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
 // references are all that the template names.
 func (t *Template) references() (list []reference) {
 	var walk func(node)
@@ -260,14 +270,7 @@ func (t *Template) references() (list []reference) {
 	return list
 }
 
-// Arguments are the names of those that the template gives by itself; rest reports that $restore adds more.
-func (t *Template) Arguments() (names []string, rest bool) {
-	for _, a := range t.args {
-		if _, is := a.node.(restored); is {
-			rest = true
-			continue
-		}
-		names = append(names, a.name)
-	}
-	return names, rest
+// Restores reports whether $restore adds more arguments.
+func (t *Template) Restores() bool {
+	return slices.ContainsFunc(t.args, func(a argument) bool { _, is := a.node.(restored); return is })
 }

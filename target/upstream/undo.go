@@ -15,65 +15,81 @@ import (
 // Judge implements wetink.Judge. What can be compared are the arguments that have the name of something that is read.
 func (t *Target) Judge(o wetink.Op, before, now wetink.Snapshot) (wetink.Verdict, string) {
 	own, err := t.open(o.Payload)
+	_, placed := parseCall(o.Object)
 	switch {
 	case err != nil:
-		return wetink.Foreign, "the stored call is unreadable"
-	case own.read == nil || now.Absent && before.Absent:
-		if own.read != nil {
-			return wetink.Untouched, ""
-		}
+		return wetink.Opaque, "the stored call is unreadable"
+	case own.read == nil:
 		return wetink.Opaque, "nothing reads what it changes"
-	}
-	was, is := fields(before), fields(now)
-	identity := own.read.identity()
-	for _, b := range own.rule.Bind { // the version that was seen says nothing of what is asked for
-		identity = append(slices.Clone(identity), b.name)
-	}
-	asked, met, compared, unknown := 0, 0, 0, 0
-	var missed, unlike []string
-	for name, v := range own.args {
-		got, there := is[name]
-		old, had := was[name]
-		if slices.Contains(identity, name) {
-			continue
-		}
-		if !there && !had {
-			unknown++
-			continue
-		}
-		compared++
-		if had && equal(v, old) {
-			continue
-		}
-		switch asked++; {
-		case there && equal(v, got):
-			met++
-		case there && isCompound(v) != isCompound(got): // read in another form than it is written, as a time that is an object
-			unlike = append(unlike, name)
-		default:
-			missed = append(missed, name)
-		}
-	}
-	same := before.Digest() == now.Digest()
-	slices.Sort(missed)
-	slices.Sort(unlike)
-	switch {
-	case same && compared > 0 && asked == 0 && unknown == 0:
-		return wetink.AsApproved, ""
-	case same:
+	case !placed: // a creation whose answer is lost: that nothing was found proves nothing
+		return wetink.Opaque, "where it stands is not known"
+	case now.Absent && (before.Absent || before.Object == ""):
 		return wetink.Untouched, ""
-	case now.Absent && compared == 0: // the call names no more than the object, and it is gone
+	}
+	c := own.compare(fields(before), fields(now))
+	unchanged := before.Digest() == now.Digest()
+	switch {
+	case unchanged && c.same > 0 && c.same == c.others: // every argument asks for what is there
 		return wetink.AsApproved, ""
+	case unchanged:
+		return wetink.Untouched, ""
+	case now.Absent && c.others == 0: // the call names no more than the object, and it is gone
+		return wetink.AsApproved, ""
+	case now.Absent && c.asked == 0:
+		return wetink.Opaque, "it is gone, and whether that was asked for is not known"
 	case now.Absent:
 		return wetink.Foreign, "it is gone"
-	case asked > 0 && met == asked:
+	case c.asked > 0 && c.met == c.asked:
 		return wetink.AsApproved, ""
-	case len(missed) == 0 && len(unlike) > 0:
-		return wetink.Opaque, "it is read in another form than it is written: " + strings.Join(unlike, ", ")
-	case met > 0:
-		return wetink.Otherwise, strings.Join(missed, ", ")
+	case c.met > 0 && len(c.missed) > 0:
+		return wetink.Otherwise, strings.Join(c.missed, ", ")
+	case len(c.missed) > 0 && c.kept == c.asked:
+		return wetink.Foreign, strings.Join(c.missed, ", ") + " as before, and the rest is not"
+	case len(c.missed) > 0:
+		return wetink.Opaque, "it changed, and reads otherwise than asked for: " + strings.Join(c.missed, ", ")
 	}
 	return wetink.Opaque, "it changed, and what it should read now is not known"
+}
+
+// comparison of a call's arguments with what was and is read under the same names.
+type comparison struct {
+	others int      // arguments that do not say which object is meant
+	same   int      // asked for what was there already
+	asked  int      // asked for something else
+	met    int      // of those, read as asked
+	kept   int      // of those, read as before
+	missed []string // of those, read otherwise, in a form that can be compared
+}
+
+func (o op) compare(was, is map[string]any) (c comparison) {
+	identity := o.read.identity()
+	for name, v := range o.args {
+		if slices.Contains(identity, name) || o.rule.binds(name) { // which object, or which version of it, is meant
+			continue
+		}
+		c.others++
+		got, there := is[name]
+		old, had := was[name]
+		switch {
+		case !there && !had:
+			continue
+		case had && equal(v, old):
+			c.same++
+			continue
+		}
+		c.asked++
+		switch {
+		case there && equal(v, got):
+			c.met++
+		case !there || alike(v, got):
+			c.missed = append(c.missed, name)
+		}
+		if had == there && equal(old, got) {
+			c.kept++
+		}
+	}
+	slices.Sort(c.missed)
+	return c
 }
 
 // Flight implements wetink.Judge.
@@ -198,7 +214,13 @@ func (t *Target) prepareUndo(ctx context.Context, p *wetink.Prepared, raw json.R
 			if before, err = t.observe(ctx, o.rule, c); err != nil {
 				return err
 			}
+			if err := o.bind(known{args: o.args, before: fields(before)}); err != nil {
+				return err
+			}
 			object = c.String()
+		case len(t.rules[b.Name]) > 0 && o.rule.Undo != nil && needsResult(o.rule.Undo):
+			// It comes back under a new id, which the answer will tell. Whether the old one was touched since, the engine
+			// has looked.
 		case b.Via != "" && len(t.rules[b.Name]) == 0: // one that has a rule without a read makes something new
 			if o.Via = b.Via; t.understand(&o) == nil && o.read != nil {
 				c, ok := parseCall(b.Object)

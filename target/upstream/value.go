@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,19 +46,90 @@ func compact(b []byte) (json.RawMessage, error) {
 
 // equal compares two values by meaning; a text may hold the JSON of the other, as servers that want one do.
 func equal(a, b any) bool {
-	x, err1 := canonical(a)
-	y, err2 := canonical(b)
-	if err1 == nil && err2 == nil && bytes.Equal(x, y) {
-		return true
-	}
 	if s, ok := a.(string); ok && isCompound(b) {
 		v, err := decode([]byte(s))
-		return err == nil && isCompound(v) && equal(v, b)
+		return err == nil && same(v, b)
 	}
-	if _, ok := b.(string); ok && isCompound(a) {
-		return equal(b, a)
+	if s, ok := b.(string); ok && isCompound(a) {
+		return equal(s, a)
 	}
-	return false
+	return same(a, b)
+}
+
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, same)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, same)
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && sameNumber(a.String(), b.String())
+	}
+	return !isCompound(b) && a == b
+}
+
+// sameNumber compares exactly, whatever the size: 1.0 is 1, and 2^53+1 is not 2^53.
+func sameNumber(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, n := digits(a)
+	y, m := digits(b)
+	return x == y && n == m && n != unreadable
+}
+
+const unreadable = math.MinInt
+
+// digits are those of a JSON number without zeros at its ends, and the power of ten of the last one.
+func digits(s string) (string, int) {
+	minus := strings.HasPrefix(s, "-")
+	s = strings.ToLower(strings.TrimPrefix(s, "-"))
+	s, power, _ := strings.Cut(s, "e")
+	n := 0
+	if power != "" {
+		var err error
+		if n, err = strconv.Atoi(power); err != nil || n > 1<<30 || n < -1<<30 {
+			return s, unreadable
+		}
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	d := whole + fraction
+	n -= len(fraction)
+	short := strings.TrimRight(d, "0")
+	n += len(d) - len(short)
+	if short = strings.TrimLeft(short, "0"); short == "" {
+		return "", 0
+	}
+	if minus {
+		short = "-" + short
+	}
+	return short, n
+}
+
+// alike reports whether two values are of one form, so that a difference between them tells something. A server may take
+// a date as a text and give it as an object.
+func alike(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		_, ok := b.(map[string]any)
+		return ok
+	case []any:
+		b, ok := b.([]any)
+		return ok && (len(a) == 0 || len(b) == 0 || alike(a[0], b[0]))
+	case string:
+		_, ok := b.(string)
+		return ok
+	case bool:
+		_, ok := b.(bool)
+		return ok
+	case json.Number:
+		_, ok := b.(json.Number)
+		return ok
+	}
+	return true // null is of any form
 }
 
 func isCompound(v any) bool {
@@ -91,24 +165,38 @@ func look(v any, path []string) (any, bool) {
 
 // result is a CallToolResult, as far as we read it.
 type result struct {
+	Type       string          `json:"resultType"`
 	IsError    bool            `json:"isError"`
 	Structured json.RawMessage `json:"structuredContent"`
 	Content    []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
-		// Resource is an embedded one: where a file is asked for, it is the file, and the texts beside it only speak of it.
+		// Embedded, as servers give files.
 		Resource struct {
 			Text *string `json:"text"`
 		} `json:"resource"`
 	} `json:"content"`
 }
 
+// parseResult reads what a tool answered. A result that says nothing, or that asks for more before the tool does its work
+// (2026-07-28: input_required), is no answer: what was read would else be taken for empty, and what was sent for done.
 func parseResult(b []byte) (result, error) {
 	var r result
 	if err := json.Unmarshal(b, &r); err != nil {
 		return r, fmt.Errorf("the server's result cannot be read: %w", err)
 	}
+	switch {
+	case r.Type != "" && r.Type != "complete":
+		return r, fmt.Errorf("the server answers %q instead of a result", short(r.Type))
+	case r.Content == nil && len(r.Structured) == 0:
+		return r, errors.New("the server's result has no content")
+	}
 	return r, nil
+}
+
+// failed reports whether it tells of a failure, in the way of MCP or in that of the server.
+func (r result) failed(rule *Rule) bool {
+	return r.IsError || rule.Failed != "" && strings.HasPrefix(strings.TrimSpace(r.text()), rule.Failed)
 }
 
 // text is all that the result says in words.
@@ -122,8 +210,19 @@ func (r result) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// value is structuredContent, or else the text of the first embedded resource, or else the JSON of the first text, or else the
-// text itself: published servers do all four.
+// embedded is the text of the one resource in it.
+func (r result) embedded() (text string, ok bool) {
+	n := 0
+	for _, c := range r.Content {
+		if c.Type == "resource" && c.Resource.Text != nil {
+			text = *c.Resource.Text
+			n++
+		}
+	}
+	return text, n == 1
+}
+
+// value is structuredContent, or else the JSON of the first text, or else the text itself: published servers do all three.
 func (r result) value() any {
 	if len(r.Structured) > 0 {
 		if v, err := decode(r.Structured); err == nil && v != nil {
@@ -147,16 +246,18 @@ func (r result) value() any {
 	return r.text()
 }
 
-// reference is $args.a.b, $before.a, $result.a or $id, with "~ /pattern/" behind it if only a part is meant.
+// reference is $args.a.b, $before.a, $result.a or $id, with "~ /pattern/" behind it if only a part is meant, and
+// "as number" if the server takes that part as one.
 type reference struct {
-	root string
-	path []string
-	cut  *regexp.Regexp
-	text string // as it stands in the file
+	root   string
+	path   []string
+	cut    *regexp.Regexp
+	number bool
+	text   string // as it stands in the file
 }
 
 var (
-	oneReference = regexp.MustCompile(`^\$(args|before|result|id)((?:\.[A-Za-z0-9_-]+)*)(?:\s*~\s*/(.*)/)?$`)
+	oneReference = regexp.MustCompile(`^\$(args|before|result|id)((?:\.[A-Za-z0-9_-]+)*)(?:\s*~\s*/(.*)/( as number)?)?$`)
 	inText       = regexp.MustCompile(`\$(args|before|result|id)((?:\.[A-Za-z0-9_-]+)*)`)
 )
 
@@ -171,6 +272,7 @@ func parseReference(s string) (reference, bool, error) {
 	}
 	if m[3] != "" {
 		var err error
+		r.number = m[4] != ""
 		if r.cut, err = regexp.Compile(m[3]); err != nil {
 			return r, true, fmt.Errorf("%s: %w", s, err)
 		}
@@ -221,8 +323,16 @@ func (r reference) part(v any) (any, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%s %w: %q does not match", r.text, errMissing, plain(v))
 	}
+	if r.number {
+		if _, err := decode([]byte(m[1])); err != nil || !startsNumber(m[1]) {
+			return nil, fmt.Errorf("%s is no number: %q", r.text, m[1])
+		}
+		return json.Number(m[1]), nil
+	}
 	return m[1], nil
 }
+
+func startsNumber(s string) bool { return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') }
 
 // plain is v within a text.
 func plain(v any) string {
