@@ -303,7 +303,7 @@ func TestACostlyPayloadCannotKeepAConditionBusy(t *testing.T) {
 		if err != nil || d.Deny == "" || !strings.Contains(d.Why[0], "cost limit exceeded") {
 			t.Errorf("%s: it does not hold: %q %q %v", name, d.Deny, d.Why, err)
 		}
-		if took > 10*time.Second { // far more than it takes here, far less than without a limit
+		if took > 30*time.Second { // far more than it takes on a busy machine, far less than without a limit
 			t.Errorf("%s took %s", name, took)
 		}
 	}
