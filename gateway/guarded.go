@@ -364,7 +364,8 @@ func (g *Guarded) Watch(c Session, server, tool string, params json.RawMessage) 
 			err = s.would(ctx, r)
 		}
 		if err != nil {
-			g.opt.Log.Info("would have been refused", "server", server, "tool", tool, "client", by.Client, "why", err)
+			// Also where the call was faster than our reading, and what is there is what it asked for.
+			g.opt.Log.Info("would have been guarded; what it would have asked is not known", "server", server, "tool", tool, "client", by.Client, "why", err)
 		}
 	}()
 }
@@ -475,7 +476,7 @@ func (s *guarded) prepare(ctx context.Context, req *mcp.CallToolRequest, tool st
 	}
 	p.Status = "prepared"
 	result = mcpserver.Answer(p)
-	result.Content = slices.Insert(result.Content, 0, mcp.Content(&mcp.TextContent{Text: "PREPARED. Nothing has been changed yet. " + p.NextStep}))
+	result.Content = slices.Insert(result.Content, 0, mcp.Content(&mcp.TextContent{Text: "PREPARED, nothing has been changed yet. " + strings.TrimPrefix(p.NextStep, "Nothing has been changed. ")}))
 	result.IsError = s.PreparedAsError
 	return result
 }

@@ -50,6 +50,11 @@ type toolHint struct {
 	} `json:"inputSchema"`
 }
 
+// reads is a guess by the name, for a person to look at: many servers give no hints.
+func (t toolHint) reads() bool {
+	return gateway.NamedAsReading(t.Name) && (t.Annotations.Destructive == nil || !*t.Annotations.Destructive)
+}
+
 // Run implements the command.
 func (i *InitCmd) Run(ctx context.Context) error {
 	cfg, err := LoadConfig()
@@ -208,14 +213,14 @@ func initYAML(list []found) string {
 		var pass []string
 		var guard []toolHint
 		for _, t := range s.tools {
-			if t.Annotations.ReadOnly && gateway.NamedAsReading(t.Name) {
+			if t.reads() {
 				pass = append(pass, quoteYAML(t.Name))
 			} else {
 				guard = append(guard, t)
 			}
 		}
 		if len(pass) > 0 {
-			fmt.Fprintf(&b, "    pass: [%s] # guess: their hints and names say that they only read\n", strings.Join(pass, ", "))
+			fmt.Fprintf(&b, "    pass: [%s] # guess: by their names they only read\n", strings.Join(pass, ", "))
 		}
 		if len(guard) > 0 {
 			b.WriteString("    guard:\n")
@@ -232,7 +237,7 @@ func initYAML(list []found) string {
 func (s found) guess(t toolHint) string {
 	noun := afterVerb.ReplaceAllString(t.Name, "")
 	for _, r := range s.tools {
-		if !r.Annotations.ReadOnly || !gateway.NamedAsReading(r.Name) || noun == "" || afterVerb.ReplaceAllString(r.Name, "") != noun || len(r.InputSchema.Required) == 0 {
+		if !r.reads() || noun == "" || afterVerb.ReplaceAllString(r.Name, "") != noun || len(r.InputSchema.Required) == 0 {
 			continue
 		}
 		all := true
