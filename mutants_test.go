@@ -133,7 +133,7 @@ var mutants = map[string]mutant{
 	"page: any number of streams":                    {"approval/page/lists.go", "\tif n > maxStreams {", "\tif n > maxStreams*100 {", "./approval/page", "TestABrowserHasEight"},
 	"page: an approver no more":                      {"approval/page/evidence.go", "\tif !may(who, c) {", "\tif !may(who, c) && false {", "./approval/page", "TestWhoMayNot"},
 	"page: the requester is asked":                   {"approval/page/detail.go", "if t.Require.Other && t.Requester == v.person.ID {", "if false {", "./approval/page", "TestTwoPeople"},
-	"two changes of one object are undone together":  {"undo.go", "twice && older != c.ID {", "twice && older != c.ID && false {", ".", "TestAnUndoOfSeveralIsWholeOrRefused"},
+	"two changes of one object are undone together":  {"undo.go", "twice && older != c.ID && now", "twice && older == c.ID && now", ".", "TestAnUndoOfSeveralIsWholeOrRefused"},
 	"several are undone on different accounts":       {"undo.go", "case c.Target != parents[0].Target || c.Account != parents[0].Account:", "case false:", ".", "TestAnUndoOfSeveralIsWholeOrRefused"},
 	"page: somebody else's change is chosen":         {"approval/page/detail.go", "ok = err == nil && may(v.person, c)", "ok = err == nil && c.ID != \"\"", "./approval/page", "TestChosenChanges"},
 	"page: the form of the history is not asked for": {"approval/page/detail.go", `if _, err := p.unseal(r.FormValue("form"), "undo", v.session.Hash, wetink.Change{}, 0); err != nil {`, "if false {\n\t\tvar err error", "./approval/page", "TestChosenChanges"},

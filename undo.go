@@ -295,7 +295,7 @@ func (e *Engine) wayBack(ctx context.Context, target Target, parents []Change, b
 				if s.Receipt.Object == "" {
 					s.Receipt.Object = now.Object
 				}
-				if older, twice := touched[now.Object]; twice && older != c.ID {
+				if older, twice := touched[now.Object]; twice && older != c.ID && now.Object != "" {
 					return Request{}, fmt.Errorf("%w: %s and then %s changed %s; undo %s first, and then the others", ErrState, older, c.ID, now.Object, c.ID)
 				}
 				touched[now.Object] = c.ID

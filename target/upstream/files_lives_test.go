@@ -385,6 +385,23 @@ func TestAnObjectIsNamedAsItIsAndNotAsItIsToBecome(t *testing.T) {
 	}
 }
 
+func TestSeveralChangesOfWhatNobodyCanReadAreUndoneTogether(t *testing.T) {
+	f := newFiles()
+	l := newLife(t, f, "write: {undo: {remove: {path}}}\n", nil)
+	var ids []wetink.ChangeID
+	for _, path := range []string{"n", "m"} {
+		ids = append(ids, l.do("write", `{"path":"`+path+`","content":"new"}`).ID)
+	}
+	u, ticket, err := l.UndoAll(ctx, wetinktest.By, ids...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.apply(u, wetink.Evidence{Kind: wetink.EvidenceTicket, Ticket: wetink.PresentedTicket(ticket.Reveal())}, wetink.Applied)
+	if f.get("n")+f.get("m") != "" {
+		t.Errorf("%s %s", f.get("n"), f.get("m"))
+	}
+}
+
 func TestADryRunIsShownAndNotCounted(t *testing.T) {
 	f := newFiles()
 	f.defs["get_dry"] = json.RawMessage(`{"name":"get_dry"}`)
