@@ -87,8 +87,13 @@ func says(text string) chromedp.Action {
 }
 
 // press clicks a button once it is not deaf any more.
+//
+// The place of a button is asked for and then pressed: after another size of the window both have to be of one drawing.
 func press(sel string) chromedp.Action {
+	drawn := func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 	return chromedp.Tasks{
+		chromedp.ScrollIntoView(sel, chromedp.ByQuery),
+		chromedp.Evaluate(`new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))`, nil, drawn),
 		until(fmt.Sprintf(`(() => { const b = document.querySelector(%q); return !!b && getComputedStyle(b).pointerEvents !== "none" && performance.now() > 900 })()`, sel)),
 		chromedp.Click(sel, chromedp.ByQuery),
 	}

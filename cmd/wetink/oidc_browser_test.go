@@ -55,7 +55,7 @@ func TestAPersonWithABrowserSignsInAtTheIssuer(t *testing.T) {
 	ctx := chrome(t)
 	browse(t, ctx, "the sign-in", chromedp.Navigate(origin+"/"), says("Sign in with Firm"))
 	look(t, ctx, "signin-issuer")
-	browse(t, ctx, "to the issuer and back", chromedp.Click(`form[action="/signin/oidc"] button`, chromedp.ByQuery), says("Nothing waits"),
+	browse(t, ctx, "to the issuer and back", press(`form[action="/signin/oidc"] button`), says("Nothing waits"),
 		chromedp.Navigate("about:blank")) // a list that draws itself anew would end the way to the change
 	c, _, err := k.Preview(t.Context(), "test", wetink.Request{By: wetink.Principal{Person: "bo", Client: "agent"}, Args: []byte(`{"ops":[{"action":"update","object":"a","set":{"n":2}}]}`)})
 	if err != nil {
@@ -72,5 +72,5 @@ func TestAPersonWithABrowserSignsInAtTheIssuer(t *testing.T) {
 	}
 	browse(t, ctx, "the settings", chromedp.Navigate(origin+"/settings"), says("prove again who you are"))
 	look(t, ctx, "settings-issuer")
-	browse(t, ctx, "again", chromedp.Click(`form[action="/signin/oidc"] button`, chromedp.ByQuery), says("What do you call this device"))
+	browse(t, ctx, "again", press(`form[action="/signin/oidc"] button`), says("What do you call this device"))
 }

@@ -6,6 +6,8 @@
   let typed = false, leaving = false;
   document.addEventListener("input", () => { typed = true; });
   document.addEventListener("submit", () => { leaving = true; }); // its answer is the next page
+  // Drawing anew what is being left would end the way to where the person wants to go. One that leads nowhere is over soon.
+  addEventListener("beforeunload", () => { leaving = true; setTimeout(() => { leaving = false; }, 5000); });
 
   // A passkey's answer goes into the hidden field, and the form is sent as any other.
   const ceremony = (button, options, run) => {
