@@ -98,7 +98,7 @@ func TestNothingButOurOwnPagesReachesARoute(t *testing.T) {
 		for _, host := range hosts {
 			q := request(method, path, form)
 			q.Host = host
-			code, _, _ := ana.send(q)
+			code, _, _ := ana.sendBriefly(q)
 			if try("Host "+host, code, r); code != http.StatusMisdirectedRequest {
 				t.Errorf("Host %q on %s: %d", host, r.Pattern, code)
 			}
@@ -106,14 +106,14 @@ func TestNothingButOurOwnPagesReachesARoute(t *testing.T) {
 		}
 		q := request(method, path, form)
 		q.URL.Scheme, q.URL.Host = "http", "evil.example" // absolute-form
-		if code, _, _ := ana.send(q); code != http.StatusMisdirectedRequest {
+		if code, _, _ := ana.sendBriefly(q); code != http.StatusMisdirectedRequest {
 			t.Errorf("absolute-form on %s: %d", r.Pattern, code)
 		}
 		if method == "GET" {
 			for _, header := range []string{"Sec-Purpose", "Purpose"} {
 				q := request(method, path, nil)
 				q.Header.Set(header, "prefetch")
-				if code, _, _ := ana.send(q); code != http.StatusServiceUnavailable {
+				if code, _, _ := ana.sendBriefly(q); code != http.StatusServiceUnavailable {
 					t.Errorf("%s on %s: %d", header, r.Pattern, code)
 				}
 				n++

@@ -307,6 +307,19 @@ func TestTheObservedVersionGoesIntoTheCall(t *testing.T) {
 	l.preview("write", `{"path":"b","content":"new","expected":1}`)
 }
 
+func TestAnUndoCarriesTheVersionThatItTakesBack(t *testing.T) {
+	f := newFiles()
+	l := newLife(t, f, "write: {read: {read: {path}}, bind: {expected: $before.content}, undo: {write: {path, $restore: changed}}}\n", nil)
+	c := l.do("write", `{"path":"a","content":"new"}`)
+	u, _, err := l.UndoAll(ctx, wetinktest.By, c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := string(terms(t, u).Ops[0].Payload); !strings.Contains(p, `"expected":"new"`) {
+		t.Errorf("%s", p)
+	}
+}
+
 func TestRulesOfOneToolAreChosenByWhen(t *testing.T) {
 	src := `
 write:

@@ -218,9 +218,6 @@ func (t *Target) prepareUndo(ctx context.Context, p *wetink.Prepared, raw json.R
 				return err
 			}
 			object = c.String()
-		case len(t.rules[b.Name]) > 0 && o.rule.Undo != nil && needsResult(o.rule.Undo):
-			// It comes back under a new id, which the answer will tell. Whether the old one was touched since, the engine
-			// has looked.
 		case b.Via != "" && len(t.rules[b.Name]) == 0: // one that has a rule without a read makes something new
 			if o.Via = b.Via; t.understand(&o) == nil && o.read != nil {
 				c, ok := parseCall(b.Object)
